@@ -134,7 +134,7 @@ impl Default for Load {
 }
 
 /// Maximum queue depth of a worker.
-const DEEPEST: u64 = 4096;
+const DEPTH_MAX: u64 = 4096;
 /// Maximum memory of the buffers of one worker, in bytes.
 const BUFFERS_BYTES_MAX: u64 = 4 * GIB;
 /// Default number of slots of an open loop. The memory of their buffers limits it further
@@ -157,13 +157,13 @@ impl Load {
                 "depth",
                 "queue depth per worker; 0: 1, or with a request rate 1024, limited to 1 GiB of \
                  buffers",
-                ParameterValue::Count(&mut self.queue_depth, 0, DEEPEST),
+                ParameterValue::Count(&mut self.queue_depth, 0, DEPTH_MAX),
             ),
             new_field(
                 "batch",
                 "maximum requests per submission, and a quarter of it for the first; 0: a quarter \
                  of the queue depth",
-                ParameterValue::Count(&mut self.batch_size, 0, DEEPEST),
+                ParameterValue::Count(&mut self.batch_size, 0, DEPTH_MAX),
             ),
             new_field(
                 "workers",

@@ -102,7 +102,7 @@ const ONE_RUN: Protocol = Protocol {
 
 /// Rounds of SNIA until a drive is in a steady state.
 const RUNS_UNTIL_STEADY: Protocol = Protocol {
-    repetitions: SteadyRule::MOST_ROUNDS,
+    repetitions: SteadyRule::ROUNDS_MAX,
     steady: Some(SteadyRule::SNIA),
     ..THREE_RUNS_NONE_DISCARDED
 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of requests that wait for a completion. Beyond it, the oldest is released without
 /// one.
-const MOST_OPEN: usize = 1 << 16;
+const OPEN_REQUESTS_MAX: usize = 1 << 16;
 
 /// Maximum number of requests of one size class that are examined for a given byte. A trace with
 /// more overlapping requests does not come from a device.
@@ -202,7 +202,7 @@ impl OpenRequests {
 
     /// Records that the device rejected a request.
     pub(crate) fn record_requeue(&mut self, like: &Record) {
-        if self.requeue_counts.len() < MOST_OPEN {
+        if self.requeue_counts.len() < OPEN_REQUESTS_MAX {
             *self
                 .requeue_counts
                 .entry(Self::requeued_key(like))
@@ -340,7 +340,7 @@ impl OpenRequests {
     /// Waiting stops at the end of the trace, and when too many requests wait.
     pub(crate) fn next_ready(&mut self, is_end: bool) -> Option<Record> {
         let front = self.requests.front()?;
-        if !front.is_complete && !is_end && self.requests.len() <= MOST_OPEN {
+        if !front.is_complete && !is_end && self.requests.len() <= OPEN_REQUESTS_MAX {
             return None;
         }
         let mut front = self.requests.pop_front()?;

@@ -31,7 +31,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// Maximum number of blocks that are sampled.
 pub const SAMPLED_BLOCKS: usize = 1 << 16;
 /// Maximum number of distinct request sizes that are counted exactly.
-const MOST_SIZES: usize = 4096;
+const SIZES_MAX: usize = 4096;
 /// Number of request sizes that a summary lists.
 const LISTED_SIZES_MAX: usize = 8;
 /// Minimum number of block uses that are followed, in addition to [`TOUCHES_PER_REQUEST`]: 16 GiB,
@@ -123,7 +123,7 @@ impl Summarizer {
         let (first, bytes) = (record.offset_bytes, record.length_bytes);
         self.range_count += 1;
         self.size_counts.add(bytes, 1.0);
-        if self.sizes.len() < MOST_SIZES || self.sizes.contains_key(&bytes) {
+        if self.sizes.len() < SIZES_MAX || self.sizes.contains_key(&bytes) {
             *self.sizes.entry(bytes).or_default() += 1;
         }
         for (count, unit) in self.aligned.iter_mut().zip([512, 4096]) {

@@ -17,7 +17,7 @@ const BARS: [(&str, f64, f64, f64); 4] = [
     ("atlas10k", 0.85, 97.0, 0.07),
 ];
 /// Most numbers that may be fitted.
-const MOST_PARAMETERS: usize = 80;
+const PARAMETERS_MAX: usize = 80;
 
 fn folder(test: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("DISKPERF_DRIVES").map(PathBuf::from);
@@ -55,7 +55,7 @@ fn the_second_half_is_met() {
         );
         assert!(score.demerit_ms <= demerit_ms, "{name}: {score:?}");
         assert!(
-            found.parameters.len() <= MOST_PARAMETERS,
+            found.parameters.len() <= PARAMETERS_MAX,
             "{name}: {}",
             found.parameters.len()
         );

@@ -19,7 +19,7 @@ use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 
 /// Maximum number of drives of a system: the number of units on a MASSBUS.
-const MOST_DRIVES: u64 = 8;
+const DRIVES_MAX: u64 = 8;
 
 /// Keys of a system file that are not component tables.
 const SYSTEM_KEYS: [&str; 5] = ["description", "source", "extends", "drives", "components"];
@@ -264,7 +264,7 @@ impl<'a> Resolution<'a> {
             });
             return 1;
         };
-        match ValueShape::Integer(1..=MOST_DRIVES).read("drives", &entry.value) {
+        match ValueShape::Integer(1..=DRIVES_MAX).read("drives", &entry.value) {
             Ok(ParsedValue::Integer(drives)) => drives as u32,
             Ok(_) => 1,
             Err(problem) => {
@@ -382,7 +382,7 @@ impl<'a> Resolution<'a> {
         (in_the_end, own): (u32, &[Option<u32>]),
         layers: &[SourceLayer],
     ) {
-        let mut drives = MOST_DRIVES;
+        let mut drives = DRIVES_MAX;
         for level in layers {
             if let Some(Content::Integer(number)) =
                 level.table.get("drives").map(|entry| &entry.value.content)

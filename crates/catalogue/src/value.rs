@@ -82,7 +82,7 @@ impl Table {
 
 /// Maximum number of reported syntax problems of a file. After the first few, the parser has lost
 /// track.
-const MOST_SYNTAX_PROBLEMS: usize = 4;
+const SYNTAX_PROBLEMS_MAX: usize = 4;
 
 /// Parses the text of a TOML file.
 pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
@@ -90,7 +90,7 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     if errors.is_empty() {
         return Ok(convert_table(table.into_inner(), text, 0));
     }
-    let problems = errors.iter().take(MOST_SYNTAX_PROBLEMS).map(|error| {
+    let problems = errors.iter().take(SYNTAX_PROBLEMS_MAX).map(|error| {
         let problem = Problem::error(format!("not a valid TOML file: {}", error.message()));
         let place = Place::new(text, error.span().unwrap_or(0..0));
         problem.at(&place, "")

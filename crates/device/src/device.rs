@@ -14,7 +14,7 @@ use diskperf_spans::{Position, TracedArm, TracedFlash};
 
 /// Maximum number of sectors per command: the range of a 16-bit sector count, with 0 as the maximum
 /// (ATA-6 READ DMA EXT). NVMe counts from 0 and has the same maximum.
-pub(crate) const MOST_COMMAND_SECTORS: usize = 1 << 16;
+pub(crate) const COMMAND_SECTORS_MAX: usize = 1 << 16;
 
 macro_rules! devices {
     ($($(#[$doc:meta])* $kind:literal is $Kind:ident($device:ty, $specification:ty);)*) => {

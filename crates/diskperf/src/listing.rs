@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 /// Maximum ratio of a table's width to the available width for a column layout. A wider table shows
 /// the cells of a row below each other.
-const MOST_SQUEEZED: usize = 2;
+const SQUEEZE_RATIO_MAX: usize = 2;
 
 /// Maximum number of lines of a cell; some values are tables of hundreds of rows.
-const MOST_LINES: usize = 8;
+const LINES_MAX: usize = 8;
 /// Column whose cells may have several lines: values that are tables of numbers.
 const TALL_COLUMN: &str = "value";
 
@@ -117,7 +117,7 @@ impl Listing {
         table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(width);
-        if self.width() > usize::from(width) * MOST_SQUEEZED {
+        if self.width() > usize::from(width) * SQUEEZE_RATIO_MAX {
             table.set_header([self.heading[0], &self.heading[1..].join(", ")]);
             table.add_rows(self.rows.iter().map(|row| self.stack_pairs(row)));
         } else {
@@ -226,7 +226,7 @@ fn to_one_line(cell: &str) -> String {
 fn to_lines(cell: &str) -> String {
     let all = printable(cell);
     let count = all.lines().count();
-    let mut shown: Vec<&str> = all.lines().take(MOST_LINES).collect();
+    let mut shown: Vec<&str> = all.lines().take(LINES_MAX).collect();
     let more = format!(
         "... {} more lines; --format json has all",
         count - shown.len()

@@ -13,7 +13,7 @@ use crate::table::{BlockKeys, Missing};
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 
 /// Maximum number of reported problems. A file with more is probably not a parameter file.
-pub(crate) const MOST_PROBLEMS: usize = 50;
+pub(crate) const PROBLEMS_MAX: usize = 50;
 
 /// Key of a parameter file that has no effect on the modelled drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Findings {
 
 fn push(to: &RefCell<Vec<Problem>>, problem: Problem) {
     let mut to = to.borrow_mut();
-    if to.len() < MOST_PROBLEMS {
+    if to.len() < PROBLEMS_MAX {
         to.push(problem);
     }
 }

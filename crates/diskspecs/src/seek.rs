@@ -3,7 +3,7 @@
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
 
-use crate::keys::{MOST_PROBLEMS, TIME_MS_MAX};
+use crate::keys::{PROBLEMS_MAX, TIME_MS_MAX};
 use crate::text::excerpt;
 
 /// Measured seek times by distance, from a `.seek` file. They need not increase smoothly.
@@ -115,7 +115,7 @@ impl SeekTable {
                     problems.push(Problem::error(title).at(&place, why).help(help));
                 }
             }
-            if problems.len() >= MOST_PROBLEMS {
+            if problems.len() >= PROBLEMS_MAX {
                 break;
             }
         }

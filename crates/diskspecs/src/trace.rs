@@ -4,7 +4,7 @@
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
 
-use crate::keys::MOST_PROBLEMS;
+use crate::keys::PROBLEMS_MAX;
 use crate::text::excerpt;
 
 /// Kind of a request: read or write.
@@ -33,7 +33,7 @@ pub struct Request {
 }
 
 /// Maximum length of a request in blocks: 2^24 blocks are 8 GiB.
-const MOST_BLOCKS: u32 = 1 << 24;
+const BLOCKS_MAX: u32 = 1 << 24;
 /// Longest time in a trace, in microseconds: twelve days.
 const TIME_US_MAX: f64 = 1e12;
 /// Highest valid block number, 2^60.
@@ -67,7 +67,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
                 problems.push(Problem::error(title).at(&place, why).help(help));
             }
         }
-        if problems.len() >= MOST_PROBLEMS {
+        if problems.len() >= PROBLEMS_MAX {
             break;
         }
     }
@@ -95,7 +95,7 @@ fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let first_block = first_block.ok_or((field, "not a block number"))?;
     let field = next()?;
     let blocks = field.parse().ok();
-    let blocks = blocks.filter(|blocks| (1..=MOST_BLOCKS).contains(blocks));
+    let blocks = blocks.filter(|blocks| (1..=BLOCKS_MAX).contains(blocks));
     let blocks = blocks.ok_or((field, "not a number of blocks"))?;
     let mut microseconds = || {
         let field = next()?;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::number::{self, Unit};
 
 /// Maximum nesting of parentheses in an expression.
-const DEEPEST: usize = 64;
+const DEPTH_MAX: usize = 64;
 
 /// Reason why an expression has no value, and the position in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Parser<'_> {
         let start = self.at;
         if self.next_operator("(").is_some() {
             self.depth += 1;
-            if self.depth > DEEPEST {
+            if self.depth > DEPTH_MAX {
                 return Err(self.fault_at_cursor("fewer parentheses"));
             }
             let value = self.parse_sum()?;

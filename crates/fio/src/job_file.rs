@@ -8,7 +8,7 @@ use crate::check;
 use crate::elsewhere::{self, ForeignEngine};
 use crate::job::{Engine, EngineOptions, Ignored, Job};
 use crate::options::{self, OptionKey, OptionTreatment};
-use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
+use crate::reader::{Entry, Line, PROBLEMS_MAX, Reader, excerpt};
 use crate::substitute::{names, substitute};
 use crate::surroundings::{Keyword, Surroundings};
 use crate::value::WrittenOption;
@@ -21,7 +21,7 @@ const FOREIGN_ENGINE_OPTION: &str =
     "it sets the target of the engine's I/Os; the drive receives them directly";
 
 /// Maximum number of jobs in fio, clones included.
-const MOST_JOBS: u64 = 4096;
+const JOBS_MAX: u64 = 4096;
 
 /// Contents of a job file after resolution.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,8 +126,8 @@ impl JobFile {
             check::reject_writes(&file.jobs, place, &mut resolver.errors);
         }
         file.warnings = resolver.warnings.into_inner();
-        file.warnings.truncate(MOST_PROBLEMS);
-        resolver.errors.truncate(MOST_PROBLEMS);
+        file.warnings.truncate(PROBLEMS_MAX);
+        resolver.errors.truncate(PROBLEMS_MAX);
         Errors::none_of(resolver.errors)?;
         Ok(file)
     }
@@ -208,8 +208,8 @@ impl JobResolver<'_> {
             job.options_as_written = self.resolve_section(&mut job, &lines);
             file.ignored.extend(job.ignored.iter().cloned());
             self.clones += u64::from(job.order.clones);
-            if self.clones > MOST_JOBS {
-                let title = format!("more than {MOST_JOBS} jobs, clones included");
+            if self.clones > JOBS_MAX {
+                let title = format!("more than {JOBS_MAX} jobs, clones included");
                 let problem = Problem::error(title).at(&job.place, "fio has no room for this one");
                 self.errors.push(problem.help("lower `numjobs`"));
                 break;
@@ -234,7 +234,7 @@ impl JobResolver<'_> {
         }
         let mut known: Vec<KnownOption<'_>> = Vec::new();
         for line in lines {
-            if self.errors.len() >= MOST_PROBLEMS {
+            if self.errors.len() >= PROBLEMS_MAX {
                 break;
             }
             match self.resolve_option(line, engine) {

@@ -12,7 +12,7 @@ use diskperf_diagnostics::Problem;
 
 /// Maximum number of offsets that are enumerated to count I/Os, which covers a 256 GiB file in 4
 /// KiB blocks.
-const MOST_WALKED: u64 = 1 << 26;
+const WALKED_OFFSETS_MAX: u64 = 1 << 26;
 
 /// File that one clone uses, with its region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -461,7 +461,7 @@ fn total_with_read_back(
     let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
     let most_ios = most_ios.saturating_mul(job.target.loops.into());
     let mut writes = 0u64;
-    for number in 1..MOST_WALKED {
+    for number in 1..WALKED_OFFSETS_MAX {
         let ios = writes.saturating_mul(2);
         writes += pass.min(most - writes).min(most_ios.saturating_sub(ios));
         let ios = writes.saturating_mul(2);
@@ -498,7 +498,7 @@ fn pass_bytes(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> O
         let skip = job.pattern.skip_bytes;
         let count = match (strided, skip) {
             (false, 0) => region.blocks(block),
-            _ if most > MOST_WALKED => return None,
+            _ if most > WALKED_OFFSETS_MAX => return None,
             (true, _) => Strided::new(region, block, job.zones)?
                 .take(most as usize)
                 .count() as u64,

@@ -12,10 +12,10 @@ use diskperf_diagnostics::{Place, Text};
 pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
 /// Maximum size of a job file with all included files, in bytes.
 const LONGEST_BYTES: usize = 1 << 20;
-const DEEPEST_INCLUDE: usize = 16;
-const MOST_INCLUDES: usize = 256;
+const INCLUDE_DEPTH_MAX: usize = 16;
+const INCLUDES_MAX: usize = 256;
 /// Maximum number of reported problems. A file with more is probably not a job file.
-pub(crate) const MOST_PROBLEMS: usize = 50;
+pub(crate) const PROBLEMS_MAX: usize = 50;
 
 /// Section header or option line of a job file.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl<'s> Reader<'s> {
         for line in content.split_inclusive('\n') {
             self.read_line(&text, start, line.trim_end_matches('\n'));
             let is_left_out = self.chain.len() > 1 && self.is_cut;
-            if is_left_out || self.errors.len() >= MOST_PROBLEMS {
+            if is_left_out || self.errors.len() >= PROBLEMS_MAX {
                 break;
             }
             start += line.len();
@@ -217,20 +217,20 @@ impl<'s> Reader<'s> {
             let problem = Problem::error("`include` stands outside of a section");
             let problem = problem.at(place, "before the first `[name]`");
             Some(problem.help("put `[global]` above it"))
-        } else if self.chain.len() >= DEEPEST_INCLUDE {
+        } else if self.chain.len() >= INCLUDE_DEPTH_MAX {
             let chain = self.chain.join(" -> ");
-            let title = format!("included files are nested more than {DEEPEST_INCLUDE} deep");
+            let title = format!("included files are nested more than {INCLUDE_DEPTH_MAX} deep");
             let problem = Problem::error(title).at(place, "this exceeds the limit");
             Some(problem.help(format!("the chain is {chain} -> {name}")))
-        } else if self.includes >= MOST_INCLUDES {
-            let title = format!("more than {MOST_INCLUDES} files are included");
+        } else if self.includes >= INCLUDES_MAX {
+            let title = format!("more than {INCLUDES_MAX} files are included");
             Some(Problem::error(title).at(place, "this file exceeds the limit"))
         } else {
             None
         };
         if let Some(problem) = refused {
             // One way round a loop says it all.
-            self.includes = MOST_INCLUDES.max(self.includes);
+            self.includes = INCLUDES_MAX.max(self.includes);
             return self.errors.push(problem);
         }
         self.includes += 1;

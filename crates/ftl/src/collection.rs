@@ -7,7 +7,7 @@ use crate::specification::Policy;
 use crate::traffic::Cause;
 
 /// Maximum share of the writes for which a victim makes space that may pay for no copies.
-const MOST_UNPAID: f64 = 0.75;
+const UNPAID_SHARE_MAX: f64 = 0.75;
 
 /// Garbage collection of one victim superblock, in progress.
 #[derive(Debug, Clone, Copy)]
@@ -172,7 +172,7 @@ impl Ftl {
             return valid / units;
         }
         let won = units - valid;
-        let left = won - f64::from(self.unpaid).min(won * MOST_UNPAID);
+        let left = won - f64::from(self.unpaid).min(won * UNPAID_SHARE_MAX);
         // A victim with no invalid unit would ask for endless copies per write.
         valid / left.max(1.0)
     }

@@ -10,7 +10,7 @@ use crate::specification::Policy;
 
 /// Maximum superblock size, in mapping units, for which the steady state of `Policy::Choices` is
 /// computed exactly. Larger superblocks use the state of this size, which is close.
-const MOST_COUNTS: u32 = 4096;
+const EXACT_UNITS_MAX: u32 = 4096;
 
 /// Steady state of a drive after long preconditioning.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub(crate) fn victim_share(policy: Policy, spare: f64, units: u32, classes: &[Cl
     let amplification = match (policy, classes) {
         (Policy::Greedy, [_]) => analytic::greedy(spare, units),
         (Policy::Choices(choices), [_]) => {
-            analytic::choices(spare, units.min(MOST_COUNTS), choices)
+            analytic::choices(spare, units.min(EXACT_UNITS_MAX), choices)
         }
         // By other policies too it is near that of the oldest superblock.
         _ => {
@@ -74,7 +74,7 @@ pub(crate) fn by_formula(
     let shares = match (policy, classes) {
         (Policy::Greedy, [_]) => greedy(spare, units, superblocks),
         (Policy::Choices(choices), [_]) => {
-            of_choices(spare, units.min(MOST_COUNTS), choices, superblocks)
+            of_choices(spare, units.min(EXACT_UNITS_MAX), choices, superblocks)
         }
         (Policy::Fifo, _) => return Some(fifo(spare, superblocks, classes)),
         _ => return None,

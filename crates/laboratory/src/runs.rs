@@ -160,7 +160,7 @@ fn existing_store(path: Option<&Path>) -> Option<Store> {
     path.exists().then(|| open_store(Some(&path)).ok())?
 }
 
-const MOST_EARLIER: usize = 50;
+const EARLIER_RUNS_MAX: usize = 50;
 
 /// Loads earlier runs of the same suites on the same targets, newest first. A comparison takes the
 /// usual variation from them. The history is empty if there is no store.
@@ -178,7 +178,7 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
     };
     let headings = store.list().map_err(failed)?.into_iter().filter(same);
     let earlier: Result<Vec<Run>, _> = headings
-        .take(MOST_EARLIER)
+        .take(EARLIER_RUNS_MAX)
         .map(|heading| store.load(&heading.id))
         .collect();
     Ok(History::of(earlier.map_err(failed)?))

@@ -30,7 +30,7 @@ type MediumChunk = Box<[Option<Page>]>;
 const CHUNK_BLOCKS: usize = 512;
 
 /// Number of recent blocks that are remembered by their contents.
-const MOST_LAST_MADE: usize = 2048;
+const REMEMBERED_BLOCKS_MAX: usize = 2048;
 
 /// Memory of a block's entry in an allocated chunk, in bytes.
 pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
@@ -153,7 +153,7 @@ impl Medium {
             return;
         }
         let page: Page = contents.into();
-        if self.recent_blocks.len() >= MOST_LAST_MADE {
+        if self.recent_blocks.len() >= REMEMBERED_BLOCKS_MAX {
             self.recent_blocks.clear();
         }
         self.recent_blocks.insert(hash, Rc::downgrade(&page));

@@ -246,7 +246,7 @@ impl UnixSpecification {
             Edition::Seventh(Some(_)) => V7_BLOCK_BYTES as u32,
             Edition::Seventh(None) | Edition::Bsd => 2048,
         };
-        (self.cache_bytes / bytes_each).max(FEWEST_BUFFERS)
+        (self.cache_bytes / bytes_each).max(BUFFERS_MIN)
     }
 }
 
@@ -485,7 +485,7 @@ fn read_filesystem(
 }
 
 /// Minimum number of buffers of a cache.
-pub(crate) const FEWEST_BUFFERS: u32 = 16;
+pub(crate) const BUFFERS_MIN: u32 = 16;
 
 const FILESYSTEM_KEYS: [&str; 8] = [
     "block_bytes",

@@ -13,9 +13,9 @@ use diskperf_device::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 use diskperf_timeline::units::{GIB, format_size};
 
 /// Maximum queue depth of the calculation.
-pub const DEEPEST: u32 = 1024;
+pub const DEPTH_MAX: u32 = 1024;
 /// Maximum number of requests for one order of service at one queue depth.
-pub const MOST_REQUESTS: u64 = 10_000_000;
+pub const REQUESTS_MAX: u64 = 10_000_000;
 
 /// Request for a calculation of queue orders.
 #[derive(Clone, Debug)]
@@ -234,14 +234,14 @@ fn orders(
 
 /// Maximum size of a request, in bytes. Longer requests would take hours of a disk's time, track by
 /// track.
-const MOST_BLOCK_BYTES: u64 = GIB;
+const BLOCK_BYTES_MAX: u64 = GIB;
 
 fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, LaboratoryError> {
-    if block_bytes > MOST_BLOCK_BYTES {
+    if block_bytes > BLOCK_BYTES_MAX {
         return Err(request(format!(
             "--block {}: a request has {} at most",
             format_size(block_bytes),
-            format_size(MOST_BLOCK_BYTES)
+            format_size(BLOCK_BYTES_MAX)
         )));
     }
     let sector_bytes = disk.medium_sector_bytes();

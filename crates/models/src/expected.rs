@@ -156,11 +156,11 @@ fn check_disk(
 
 /// Minimum size of a flash drive in mapping units, since some figures start after two gibibytes
 /// were written.
-const LEAST_UNITS: u32 = 1 << 19;
+const WRITTEN_UNITS_MIN: u32 = 1 << 19;
 
 fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
     check_depth(drive, depth, of.interface.queue_depth)?;
-    if of.layer.logical_units < LEAST_UNITS {
+    if of.layer.logical_units < WRITTEN_UNITS_MIN {
         let why = "expected figures need a drive of at least 2 GiB";
         return Err(refused(drive, why));
     }

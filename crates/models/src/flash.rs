@@ -10,9 +10,9 @@ use diskperf_ftl::{Past, Policy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
 /// Maximum queue depth of reads that a calculation accepts.
-pub const DEEPEST: u32 = 4096;
+pub const DEPTH_MAX: u32 = 4096;
 /// Maximum number of dies that a calculation accepts.
-pub const MOST_DIES: u32 = 4096;
+pub const DIES_MAX: u32 = 4096;
 /// Minimum and maximum number of mapping units in a superblock.
 pub const SUPERBLOCK_UNITS: (u32, u32) = (2, 16_384);
 /// Minimum and maximum spare share for a model of some thousand superblocks.
@@ -274,7 +274,7 @@ fn check(asked: &Asked) -> Result<(), LaboratoryError> {
         "share of the space that is trimmed; the rest is written",
     )?;
     for &depth in &asked.depths {
-        let most = f64::from(DEEPEST);
+        let most = f64::from(DEPTH_MAX);
         in_range("--depth", f64::from(depth), (1.0, most), "reads in flight")?;
     }
     check_drive(&asked.drive)
@@ -285,7 +285,7 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
     in_range(
         "--dies",
         dies,
-        (2.0, f64::from(MOST_DIES)),
+        (2.0, f64::from(DIES_MAX)),
         "a queue needs two dies",
     )?;
     let units = (UNIT_BYTES as f64, 1e9);

@@ -236,7 +236,7 @@ pub fn repeat_unobserved(
 
 /// Minimum number of undisturbed repetitions before a narrow confidence interval may end the
 /// repetitions.
-const FEWEST_TO_BE_SURE: usize = 6;
+const REPETITIONS_MIN: usize = 6;
 
 /// Reports whether the confidence interval of the undisturbed repetitions is as narrow as the
 /// protocol requires.
@@ -245,7 +245,7 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
         return false;
     };
     let times: Vec<f64> = undisturbed(repetitions).map(judged_s).collect();
-    if times.len() < FEWEST_TO_BE_SURE {
+    if times.len() < REPETITIONS_MIN {
         return false;
     }
     let median = statistics::median(&times);

@@ -1,6 +1,6 @@
 //! A/B measurements.
 
-use crate::arguments::{MOST_REPETITIONS, Options, counted};
+use crate::arguments::{REPETITIONS_MAX, Options, counted};
 use crate::compare::{Compared, share, shared};
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
@@ -75,7 +75,7 @@ impl Measurement<'_> {
             sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
             budget,
             min_time,
-            blocks: counted(py, "blocks", self.blocks, MOST_REPETITIONS)?,
+            blocks: counted(py, "blocks", self.blocks, REPETITIONS_MAX)?,
             limits: Limits {
                 min_effect: share(py, "min_effect", self.min_effect)?,
             },

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 /// As many drives as one system can have, and repetitions that the command line
 /// takes.
-pub(crate) const MOST_DRIVES: u32 = 8;
-pub(crate) const MOST_REPETITIONS: u32 = 100_000;
+pub(crate) const DRIVES_MAX: u32 = 8;
+pub(crate) const REPETITIONS_MAX: u32 = 100_000;
 
 /// The keywords of a run, as `python/diskperf/_run.py` gathers them, or those of all
 /// points of a study, as `_points.py` does.
@@ -145,13 +145,13 @@ impl Options {
             },
             fio_arguments: self.fio_args,
             targets: self.targets,
-            drives: counted(py, "drives", self.drives, MOST_DRIVES)?,
+            drives: counted(py, "drives", self.drives, DRIVES_MAX)?,
             catalogue: self.catalogue,
             together: self.together,
             other: self.other,
             size: size(py, self.size)?,
             settings,
-            repetitions: counted(py, "repetitions", self.repetitions, MOST_REPETITIONS)?,
+            repetitions: counted(py, "repetitions", self.repetitions, REPETITIONS_MAX)?,
             until_steady: steady(py, self.until_steady)?,
             through_cache: self
                 .cache

@@ -39,7 +39,7 @@ pub struct Sim<E> {
 }
 
 /// Number of tasks that may be polled from within each other's wait. Each level uses stack space.
-const MOST_NESTED: usize = 8;
+const NESTED_POLLS_MAX: usize = 8;
 
 type EventHandler<E> = Rc<dyn Fn(E)>;
 
@@ -475,7 +475,7 @@ impl<E> Sim<E> {
             let slot = &self.tasks.borrow()[first.index()];
             slot.future.is_none() && !slot.has_ended
         };
-        if is_below || nested_polls == MOST_NESTED {
+        if is_below || nested_polls == NESTED_POLLS_MAX {
             return false;
         }
         self.take_ready();

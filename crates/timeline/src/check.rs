@@ -45,7 +45,7 @@ pub const LONGEST_ID: usize = 64;
 
 /// Maximum drive count that a run may claim; no machine runs a program on more drives at the same
 /// time.
-const MOST_DRIVES: u32 = 1 << 16;
+const DRIVES_MAX: u32 = 1 << 16;
 
 /// Upper bound of a latency bucket. The recorder counts calls longer than 2^50 ns in the bucket of
 /// 2^50 ns.
@@ -152,10 +152,10 @@ impl Sums {
 }
 
 fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossible> {
-    if !(1..=MOST_DRIVES).contains(&result.drives) {
+    if !(1..=DRIVES_MAX).contains(&result.drives) {
         return Err(Impossible::new(
             "drives",
-            format!("is {}, not from 1 to {MOST_DRIVES}", result.drives),
+            format!("is {}, not from 1 to {DRIVES_MAX}", result.drives),
         ));
     }
     let protocol = &result.protocol;

@@ -61,7 +61,7 @@ impl SteadyRule {
     };
 
     /// Number of rounds after which SNIA permits a test without steady state to end.
-    pub const MOST_ROUNDS: u32 = 25;
+    pub const ROUNDS_MAX: u32 = 25;
 
     /// Parses a rule from `ROUNDS,EXCURSION,SLOPE`, such as `5,20%,10%`. Missing parts have SNIA's
     /// values.

@@ -56,7 +56,7 @@ pub(super) enum Rank {
 /// Minimum absolute logarithm of the ratio of two values that counts as a difference between runs.
 const EQUAL_LOG_RATIO_MAX: f64 = 0.015;
 /// Ratio assumed for a cost that occurs in only one of two runs.
-const MOST_RATIO: f64 = 20.0;
+const RATIO_MAX: f64 = 20.0;
 
 pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
     Cause {
@@ -71,7 +71,7 @@ pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> 
 /// counts as 0.
 pub(super) fn log_ratio_if_different(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     let (a, b) = (a.unwrap_or(0.0), b.unwrap_or(0.0));
-    let most = MOST_RATIO.ln();
+    let most = RATIO_MAX.ln();
     let size = match (a > 0.0, b > 0.0) {
         (true, true) => (b / a).ln().clamp(-most, most).abs(),
         (false, false) => 0.0,

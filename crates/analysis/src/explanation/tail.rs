@@ -13,10 +13,10 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
-const MOST_CAUSES: usize = 6;
+const CAUSES_MAX: usize = 6;
 /// Minimum number of requests slower than p99 for which a tail is reported. Requests of equal
 /// duration have none.
-const LEAST_SLOWEST: usize = 10;
+const SLOWEST_REQUESTS_MIN: usize = 10;
 /// Minimum number of requests for which the slowest hundredth is examined.
 const LEAST: usize = 1000;
 
@@ -201,7 +201,7 @@ fn build_tail(trace: &Trace, way: Way) -> Option<Tail> {
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
         .filter(|one| response_time(one) > p99)
         .collect();
-    if slowest.len() < LEAST_SLOWEST {
+    if slowest.len() < SLOWEST_REQUESTS_MIN {
         return None;
     }
     let example = at(999, 1000)?;
@@ -296,6 +296,6 @@ fn find_causes(
         .filter(|cause| cause.excess_ns() > 0.0)
         .collect();
     found.sort_by(|one, other| other.excess_ns().total_cmp(&one.excess_ns()));
-    found.truncate(MOST_CAUSES);
+    found.truncate(CAUSES_MAX);
     found
 }

@@ -48,7 +48,7 @@ impl fmt::Display for InputError {
             } => write!(f, "{value} is out of range; {least} to {most} is allowed"),
             Self::TooMany { looks, .. } => write!(
                 f,
-                "simulating all interrupts takes {looks:.1e} steps; the limit is {MOST_LOOKS:.0e}"
+                "simulating all interrupts takes {looks:.1e} steps; the limit is {CALCULATION_STEPS_MAX:.0e}"
             ),
             Self::Overload { share, .. } => write!(
                 f,
@@ -63,7 +63,7 @@ impl fmt::Display for InputError {
 impl std::error::Error for InputError {}
 
 /// Maximum number of steps of the calculation, which take up to a minute.
-const MOST_LOOKS: f64 = 2e10;
+const CALCULATION_STEPS_MAX: f64 = 2e10;
 
 /// Checks that the calculation of these inputs takes a reasonable time.
 ///
@@ -83,7 +83,7 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
         .iter()
         .max_by(|one, other| often(one).total_cmp(&often(other)));
     match most {
-        Some(most) if looks > MOST_LOOKS => Err(InputError::TooMany {
+        Some(most) if looks > CALCULATION_STEPS_MAX => Err(InputError::TooMany {
             looks,
             term: most.interrupt.term(),
         }),

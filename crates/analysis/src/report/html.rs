@@ -233,7 +233,7 @@ fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
 
 /// Selects the results of a modelled run that get a picture, as indices in ascending order.
 ///
-/// On platters these are all results, or, of more than [`MOST_PICTURES`], those that lose the most
+/// On platters these are all results, or, of more than [`PLATTER_PICTURES_MAX`], those that lose the most
 /// to missed revolutions. Pictures of flash drives are large; they are drawn for a few results that
 /// lose time at the dies, or for the first one where none does.
 pub fn worth_a_picture(run: &Run) -> Vec<usize> {
@@ -260,9 +260,9 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     if runs_on_flash(run) {
         shares.retain(|(_, share)| *share >= SHOWN_SHARE);
-        shares.truncate(MOST_OF_DIES);
+        shares.truncate(DIE_PICTURES_MAX);
     }
-    shares.truncate(MOST_PICTURES);
+    shares.truncate(PLATTER_PICTURES_MAX);
     let mut shown: Vec<usize> = shares.into_iter().map(|(number, _)| number).collect();
     if shown.is_empty() && !run.results.is_empty() {
         shown.push(0);
@@ -294,7 +294,7 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
             "Of {results} programs {drawn} are drawn: {}.",
             match runs_on_flash(view.run) {
                 true => "the programs that lose the most time at the dies, or the first ones",
-                false if results <= MOST_PICTURES =>
+                false if results <= PLATTER_PICTURES_MAX =>
                     "concurrent programs share a picture, and programs without disk requests have none",
                 false =>
                     "the programs that lose the most to missed revolutions; of concurrent programs the first, with the requests of all",
@@ -314,10 +314,10 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
 }
 
 /// Maximum number of platter pictures of one run, each of some 40 KB.
-const MOST_PICTURES: usize = 8;
+const PLATTER_PICTURES_MAX: usize = 8;
 /// Maximum number of results of one run whose dies are drawn, with two pictures of up to 100 KB
 /// each.
-const MOST_OF_DIES: usize = 3;
+const DIE_PICTURES_MAX: usize = 3;
 /// Minimum share of its time that a result on flash must lose at the dies to get a picture.
 const SHOWN_SHARE: f64 = 0.01;
 

@@ -302,13 +302,13 @@ fn strips(summary: &Summary) -> Vec<String> {
 /// Tabulates the cache misses by cache size, with a bar.
 fn miss_ratio_grid(of: &ReuseSummary) -> Grid {
     const BAR: f64 = 40.0;
-    const MOST_ROWS: usize = 12;
+    const ROWS_MAX: usize = 12;
     let points = &of.miss_ratios;
     let octaves: Vec<_> = points
         .iter()
         .filter(|point| point.cache_bytes.is_power_of_two() || Some(*point) == points.last())
         .collect();
-    let octaves = &octaves[octaves.len().saturating_sub(MOST_ROWS)..];
+    let octaves = &octaves[octaves.len().saturating_sub(ROWS_MAX)..];
     Grid {
         key: Column::figures(
             "LRU cache",

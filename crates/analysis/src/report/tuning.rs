@@ -10,7 +10,7 @@ use super::document::{Block, Column, Grid, Group};
 use super::unwritten;
 use crate::comparison::Judgement;
 use crate::tuning::{
-    CLIFF_SHARE, Cliff, FEWEST_CALLS, Goal, Places, Searched, Spread, Standing, Tuned,
+    CLIFF_SHARE, Cliff, P99_CALLS_MIN, Goal, Places, Searched, Spread, Standing, Tuned,
 };
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
@@ -309,7 +309,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     let doubtful = tuned.doubtful();
     if doubtful > 0 {
         remarks.push(format!(
-            "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; use a larger --size",
+            "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {P99_CALLS_MIN} calls in a repetition, too few to tell a cliff from chance; use a larger --size",
             tuned.points.len()
         ));
     }

@@ -20,7 +20,7 @@ pub const FLOOR: f64 = 0.05;
 
 /// Minimum noise between whole runs, however alike earlier ones were, as the standard deviation of
 /// the logarithm.
-const LEAST_FLOOR: f64 = 0.02;
+const DIFFERENCE_MIN: f64 = 0.02;
 
 /// Minimum number of earlier runs from which the noise between runs is estimated.
 pub const HISTORY_RUNS_MIN: usize = 8;
@@ -123,7 +123,7 @@ fn ln_times(rates: &[f64]) -> Option<Vec<f64>> {
 pub fn floor(earlier_medians: &[f64]) -> f64 {
     let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_RUNS_MIN);
     match known.and_then(|known| sample_deviation(&known)) {
-        Some(deviation) => deviation.max(LEAST_FLOOR),
+        Some(deviation) => deviation.max(DIFFERENCE_MIN),
         None => FLOOR,
     }
 }

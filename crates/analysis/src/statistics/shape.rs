@@ -15,7 +15,7 @@ const CHANGE_REPORTED_MIN: f64 = 0.05;
 const MODE_DISTANCE_MIN: f64 = 5.0;
 
 /// Minimum share of the repetitions on the smaller of two levels.
-const LEAST_SHARE: f64 = 0.15;
+const LEVEL_SHARE_MIN: f64 = 0.15;
 /// Minimum number of repetitions on the smaller of two levels.
 const LEAST: usize = 3;
 
@@ -142,7 +142,7 @@ fn widest_split(logs: &[f64]) -> Option<f64> {
     let mut sorted = logs.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    let least = LEAST.max((LEAST_SHARE * n as f64).ceil() as usize);
+    let least = LEAST.max((LEVEL_SHARE_MIN * n as f64).ceil() as usize);
     let apart = |at: usize| {
         let (below, above) = sorted.split_at(at);
         let between = mean(above)? - mean(below)?;

@@ -16,7 +16,7 @@ pub struct Figures {
     #[serde(default)]
     pub kb_per_s_range: Option<(f64, f64)>,
     /// 99.9 % interval in ms of the 99th percentile of the response time, for the population of all
-    /// possible calls. No upper end for fewer than [`FEWEST_CALLS`] calls.
+    /// possible calls. No upper end for fewer than [`P99_CALLS_MIN`] calls.
     #[serde(default)]
     pub call_p99_ms_range: Option<(f64, Option<f64>)>,
     /// Share of the read bytes that were never written; only for a modelled flash drive.
@@ -39,7 +39,7 @@ const ERROR_PROBABILITY: f64 = 0.0005;
 
 /// Minimum number of calls for which the 99th percentile has an upper bound. Among fewer calls, the
 /// longest is below it too often.
-pub const FEWEST_CALLS: u64 = 757;
+pub const P99_CALLS_MIN: u64 = 757;
 
 /// Returns the interval in ms of the 99th percentile for the population of all possible calls.
 ///
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn ranks_of_a_percentile_are_exact() {
         assert_eq!(
-            rank_range(FEWEST_CALLS - 1, 0.01, ERROR_PROBABILITY).1,
+            rank_range(P99_CALLS_MIN - 1, 0.01, ERROR_PROBABILITY).1,
             None
         );
         assert_eq!(
-            rank_range(FEWEST_CALLS, 0.01, ERROR_PROBABILITY).1,
-            Some(FEWEST_CALLS)
+            rank_range(P99_CALLS_MIN, 0.01, ERROR_PROBABILITY).1,
+            Some(P99_CALLS_MIN)
         );
         assert_eq!(rank_range(0, 0.01, ERROR_PROBABILITY), (None, None));
         // Of ten, half: one and nine are wrong in 11 of 1024 cases each.

@@ -12,7 +12,7 @@ const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
 /// Maximum memory of the buffers of one clone, in bytes.
 const BUFFERS_BYTES_MAX: u64 = 4 << 30;
 /// Maximum queue depth of one clone.
-const DEEPEST: u32 = 4096;
+const DEPTH_MAX: u32 = 4096;
 
 /// Checks that the options of a job can be obeyed. Each option that changes the I/O and cannot be
 /// obeyed gives one error.
@@ -37,7 +37,7 @@ fn check_engine_options(job: &Job) -> Vec<Problem> {
     let engine = &job.engine;
     let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.largest_transfer_bytes());
     let refusals = [
-        refuse_if(engine.depth > DEEPEST, || {
+        refuse_if(engine.depth > DEPTH_MAX, || {
             let label = "more than 4096 requests in flight";
             job.refuse(
                 "iodepth",

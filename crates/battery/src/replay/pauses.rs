@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Maximum number of requests that are read and not issued. A chain whose next request lies further
 /// ahead waits until the other chains have come as far; that request is not late.
-const MOST_AHEAD: usize = 4096;
+const PENDING_REQUESTS_MAX: usize = 4096;
 
 /// Event that a request follows, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl DependentSchedule {
     }
 
     fn read_ahead(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
-        while !self.has_read_all && self.pending.len() < MOST_AHEAD {
+        while !self.has_read_all && self.pending.len() < PENDING_REQUESTS_MAX {
             let record = match self.requests.next() {
                 None => {
                     self.has_read_all = true;
@@ -319,6 +319,6 @@ mod tests {
         assert_eq!(issued[10_000], 99_991);
         assert!(issued[1..=10_000].is_sorted());
         // As soon as it is read.
-        assert_eq!(issued[10_001], issued[10_001 - MOST_AHEAD]);
+        assert_eq!(issued[10_001], issued[10_001 - PENDING_REQUESTS_MAX]);
     }
 }

@@ -44,7 +44,7 @@ const FILE_SHARE_MAX: f64 = 0.125;
 /// Mean number of files per directory, from Zachariassen 1987: 91 MB in about 500 directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
 /// Maximum depth of a directory below the top of the tree.
-const DEEPEST: usize = 7;
+const DEPTH_MAX: usize = 7;
 const TREE_STREAM: u128 = 3;
 
 /// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
@@ -228,7 +228,7 @@ fn draw_parents(draws: &mut RandomDraws, count: usize) -> Vec<usize> {
     let mut parents = vec![0];
     while parents.len() < count {
         let parent = draws.draw_below(parents.len() as u64) as usize;
-        if depths[parent] < DEEPEST {
+        if depths[parent] < DEPTH_MAX {
             depths.push(depths[parent] + 1);
             parents.push(parent);
         }

@@ -29,7 +29,7 @@ pub struct Part {
 }
 
 /// Maximum memory for information and parts in bytes, so that no trace exhausts the memory.
-const MOST_BYTES: usize = 32 << 20;
+const KEPT_TEXT_BYTES_MAX: usize = 32 << 20;
 
 /// Information and parts read so far. Times are on the trace's own clock.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl TraceInformation {
     /// Reserves memory for another entry of `bytes` bytes, and returns whether there was room.
     fn reserve_bytes(&mut self, bytes: usize) -> bool {
         self.used_bytes += bytes + size_of::<Part>();
-        self.used_bytes <= MOST_BYTES
+        self.used_bytes <= KEPT_TEXT_BYTES_MAX
     }
 
     /// Adds information on the trace, and returns whether there was room for it.
@@ -87,7 +87,7 @@ impl TraceInformation {
     }
 
     fn latest_part(&mut self) -> Option<&mut Part> {
-        match self.used_bytes <= MOST_BYTES {
+        match self.used_bytes <= KEPT_TEXT_BYTES_MAX {
             true => self.parts.last_mut(),
             false => None,
         }

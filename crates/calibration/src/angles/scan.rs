@@ -46,8 +46,8 @@ struct ReferencePair {
 }
 
 /// Maximum number of request pairs in a scan for a skew.
-const MOST_PAIRS: usize = 8192;
-const FEWEST_PAIRS: usize = 12;
+const PAIRS_MAX: usize = 8192;
+const PAIRS_MIN: usize = 12;
 /// Initial distances of pairs, in cylinder ranges that share spares. Larger ones are tried if few
 /// pairs are closer.
 const INITIAL_RANGE_DISTANCES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
@@ -190,7 +190,7 @@ fn pairs(
             }
         }
     }
-    let stride = all.len().div_ceil(MOST_PAIRS).max(1);
+    let stride = all.len().div_ceil(PAIRS_MAX).max(1);
     all.into_iter().step_by(stride).collect()
 }
 
@@ -229,7 +229,7 @@ fn largest_multiple(pairs: &[ReferencePair]) -> f64 {
 
 /// Returns the angle with the highest mean cosine near a given one.
 fn scan_angle(pairs: &[ReferencePair], around: f64, width: f64, step: f64) -> Option<f64> {
-    if pairs.len() < FEWEST_PAIRS {
+    if pairs.len() < PAIRS_MIN {
         return None;
     }
     let best = |around: f64, width: f64, step: f64| {

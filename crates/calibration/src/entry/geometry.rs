@@ -6,7 +6,7 @@ use diskperf_diskspecs::{Drive, Seek};
 
 /// Size of a DiskSim block, in bytes.
 pub const BLOCK_BYTES: u64 = 512;
-const MOST_EXTENTS: usize = 1_000_000;
+const EXTENTS_MAX: usize = 1_000_000;
 
 /// Writes geometry and mechanics, and notes differences from the files. Returns the number of zones
 /// or extents.
@@ -133,9 +133,9 @@ fn extent_rows(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     while block < blocks {
         let spot = layout.spot(block).ok_or("a block has no place")?;
         let run = run_length(layout, block, &spot);
-        if rows.len() == MOST_EXTENTS {
+        if rows.len() == EXTENTS_MAX {
             return Err(format!(
-                "its layout has more than {MOST_EXTENTS} extents, which exceeds the limit of a catalogue entry"
+                "its layout has more than {EXTENTS_MAX} extents, which exceeds the limit of a catalogue entry"
             ));
         }
         rows.push(vec![

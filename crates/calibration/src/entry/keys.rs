@@ -1,6 +1,6 @@
 //! Mapping between catalogue keys and DiskSim parameters, with the ranges of a modelled drive.
 
-use diskperf_device::disk::layout::MOST_CYLINDERS;
+use diskperf_device::disk::layout::CYLINDERS_MAX;
 use std::ops::RangeInclusive;
 
 /// DiskSim parameters from which each catalogue key is derived. The first one that a file contains
@@ -59,7 +59,7 @@ const BUFFER_BYTES_MAX: f64 = 1e12;
 
 /// Value ranges of a modelled drive, for keys where DiskSim accepts a wider range.
 const RANGES: [(&str, RangeInclusive<f64>); 25] = [
-    ("cylinders", 1.0..=MOST_CYLINDERS as f64),
+    ("cylinders", 1.0..=CYLINDERS_MAX as f64),
     ("spindle_rpm", 60.0..=30_000.0),
     ("seek_constant_ms", 0.0..=TIME_MS_MAX),
     ("seek_minimum_ms", 0.0..=TIME_MS_MAX),

@@ -33,7 +33,7 @@ use super::queue::{QueueSpecification, Waiting};
 use super::spindle::Turn;
 use crate::Busy;
 use crate::WhatIf;
-use crate::device::MOST_COMMAND_SECTORS;
+use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, RequestId, Requests, moment};
 use ahead::Ahead;
 use arm::{Arm, Free};
@@ -230,7 +230,7 @@ impl Disk {
 
     /// Returns the maximum transfer size of one command, in bytes.
     pub fn most_bytes(&self) -> Option<usize> {
-        Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
+        Some(COMMAND_SECTORS_MAX * self.sector_bytes() as usize)
     }
 
     /// Reports whether the disk has a write-back cache.

@@ -162,11 +162,11 @@ impl Zones {
 }
 
 /// Maximum number of cylinders of a disk: thirty times that of any disk so far.
-pub const MOST_CYLINDERS: u32 = 1 << 24;
+pub const CYLINDERS_MAX: u32 = 1 << 24;
 /// Maximum number of surfaces of a disk.
-pub const MOST_SURFACES: u32 = 256;
+pub const SURFACES_MAX: u32 = 256;
 /// Maximum number of sectors on a track.
-pub const MOST_SECTORS_PER_TRACK: u32 = 1 << 20;
+pub const SECTORS_PER_TRACK_MAX: u32 = 1 << 20;
 
 impl Layout {
     /// Creates the sector layout that a specification describes.
@@ -177,13 +177,13 @@ impl Layout {
     /// position.
     pub fn new(specification: &LayoutSpecification) -> Result<Self, LayoutError> {
         let of = specification;
-        within("`surfaces`", of.surfaces, MOST_SURFACES)?;
-        within("`cylinders`", of.cylinders, MOST_CYLINDERS)?;
+        within("`surfaces`", of.surfaces, SURFACES_MAX)?;
+        within("`cylinders`", of.cylinders, CYLINDERS_MAX)?;
         if let Sparing::Range { cylinders } = of.sparing {
             within("`cylinders` of a range of spares", cylinders, of.cylinders)?;
         }
         if let TrackOrder::SeekFirst { tracks, .. } = of.order {
-            within("`tracks` of a surface", tracks, MOST_CYLINDERS)?;
+            within("`tracks` of a surface", tracks, CYLINDERS_MAX)?;
             if of.sparing.by_cylinders() {
                 return Err(LayoutError::SeekFirstSparing);
             }

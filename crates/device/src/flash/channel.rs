@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Maximum number of host reads that pass a waiting transfer of another kind: as many as a page of
 /// 16 KiB has mapping units.
-const MOST_PASSING: u32 = 4;
+const PASSING_READS_MAX: u32 = 4;
 
 /// Data of a channel transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Channel {
     }
 
     fn begin(&mut self, now: Time) -> Option<Time> {
-        let takes_turns = self.passed >= MOST_PASSING && !self.others.is_empty();
+        let takes_turns = self.passed >= PASSING_READS_MAX && !self.others.is_empty();
         if let Some((op, takes)) = self.reads.front().copied().filter(|_| !takes_turns) {
             self.reads.pop_front();
             self.passed = if self.others.is_empty() {

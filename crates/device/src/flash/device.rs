@@ -28,7 +28,7 @@ use super::specification::{
 };
 use crate::Busy;
 use crate::WhatIf;
-use crate::device::MOST_COMMAND_SECTORS;
+use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
 use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
@@ -253,7 +253,7 @@ impl Flash {
 
     /// Returns the maximum transfer size of one command, in bytes.
     pub fn most_bytes(&self) -> Option<usize> {
-        Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
+        Some(COMMAND_SECTORS_MAX * self.sector_bytes() as usize)
     }
 
     /// Reports whether acknowledged writes may be in a buffer that a power cut loses.

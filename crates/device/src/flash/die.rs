@@ -117,7 +117,7 @@ pub(super) enum Free {
 
 /// Maximum number of past causes of waiting that a die keeps apart. Earlier time is booked to the
 /// oldest one.
-const MOST_KEPT: usize = 256;
+const WAIT_REASONS_MAX: usize = 256;
 
 /// State of a flash die.
 #[derive(Clone, Debug, Default)]
@@ -263,7 +263,7 @@ impl Die {
                 true => self.kept.clear(),
                 false => self.kept.push_back((kept, now)),
             }
-            if self.kept.len() > MOST_KEPT {
+            if self.kept.len() > WAIT_REASONS_MAX {
                 self.kept.pop_front();
             }
         }

@@ -10,13 +10,13 @@ use diskperf_spans::{FlashLevels, TracedDie};
 use std::collections::VecDeque;
 
 /// Maximum number of busy intervals of dies that are kept.
-pub const MOST_INTERVALS: usize = 1 << 19;
+pub const INTERVALS_MAX: usize = 1 << 19;
 
 /// Maximum number of level samples. When it is reached, every other sample is dropped.
-pub const MOST_LEVELS: usize = 1 << 12;
+pub const LEVEL_SAMPLES_MAX: usize = 1 << 12;
 
 /// Minimum time between two level samples.
-const LEAST_STEP: Time = Time(10_000);
+const SAMPLE_STEP_MIN: Time = Time(10_000);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
@@ -56,7 +56,7 @@ impl Recorder {
             complete_from: Time::ZERO,
             levels: Vec::new(),
             due: Time::ZERO,
-            step: LEAST_STEP,
+            step: SAMPLE_STEP_MIN,
         }
     }
 
@@ -80,7 +80,7 @@ impl Recorder {
         let Some(by) = kept.by.filter(|_| kept.since < now) else {
             return;
         };
-        if self.kept.len() == MOST_INTERVALS {
+        if self.kept.len() == INTERVALS_MAX {
             let first = self.kept.pop_front().expect("there are some");
             self.complete_from = Time(first.until.0);
             self.left_out += 1;
@@ -102,7 +102,7 @@ impl Recorder {
 
     /// Adds a level sample, and doubles the sampling interval when the list is full.
     pub(super) fn sample(&mut self, now: Time, levels: FlashLevels) {
-        if self.levels.len() == MOST_LEVELS {
+        if self.levels.len() == LEVEL_SAMPLES_MAX {
             let mut number = 0;
             self.levels.retain(|_| {
                 number += 1;

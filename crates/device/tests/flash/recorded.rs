@@ -1,7 +1,7 @@
 //! What a drive records of itself.
 
 use super::*;
-use diskperf_device::flash::recorder::{MOST_INTERVALS, MOST_LEVELS};
+use diskperf_device::flash::recorder::{INTERVALS_MAX, LEVEL_SAMPLES_MAX};
 use diskperf_spans::DieBusy;
 use diskperf_spans::TracedDie;
 
@@ -112,18 +112,18 @@ fn a_long_time_leaves_out_its_beginning() {
     host.record();
     ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
     // Each senses, and has its data cross the channel.
-    let reads = MOST_INTERVALS / 2 + 50;
+    let reads = INTERVALS_MAX / 2 + 50;
     for _ in 0..reads {
         host.ask(READ, 0, 1);
         host.run_for(us(100.0));
         assert!(host.take_done().is_some());
     }
     let seen = host.recorded_flash().expect("it records");
-    assert_eq!(seen.kept.len(), MOST_INTERVALS);
+    assert_eq!(seen.kept.len(), INTERVALS_MAX);
     // The data of the program come first, in an interval with it.
     assert_eq!(seen.left_out, 101);
     assert!(seen.kept[0].from >= seen.complete_from);
-    assert!((MOST_LEVELS / 2..=MOST_LEVELS + 1).contains(&seen.levels.len()));
+    assert!((LEVEL_SAMPLES_MAX / 2..=LEVEL_SAMPLES_MAX + 1).contains(&seen.levels.len()));
     let gaps = seen
         .levels
         .windows(2)

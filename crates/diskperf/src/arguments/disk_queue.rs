@@ -3,7 +3,7 @@
 use super::OutputFormat;
 use clap::Args;
 use diskperf_laboratory::Setting;
-use diskperf_models::disk_queue::{DEEPEST, MOST_REQUESTS};
+use diskperf_models::disk_queue::{DEPTH_MAX, REQUESTS_MAX};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -16,7 +16,7 @@ pub(crate) struct DiskQueueArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) drive: u32,
     /// Queue depths, separated by commas
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64], value_parser = clap::value_parser!(u32).range(1..=i64::from(DEEPEST)), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64], value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX)), allow_negative_numbers = true)]
     pub(crate) depth: Vec<u32>,
     /// Scheduling policies (fcfs, c_look, look, sstf, v_scan, aged_sptf, sptf) [default: all]
     #[arg(long, value_name = "ORDER", value_delimiter = ',')]
@@ -25,7 +25,7 @@ pub(crate) struct DiskQueueArguments {
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = super::parse_bytes)]
     pub(crate) block: u64,
     /// Number of requests per result
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=MOST_REQUESTS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=REQUESTS_MAX), allow_negative_numbers = true)]
     pub(crate) requests: u64,
     /// Set a parameter of the system
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]

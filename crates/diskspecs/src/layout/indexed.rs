@@ -98,11 +98,11 @@ struct TrackIndex {
 }
 
 /// Limits for block and cylinder numbers; larger numbers do not belong to a real drive.
-const MOST_BLOCKS: u64 = 1 << 60;
-const MOST_CYLINDERS: i64 = 100_000_000;
+const BLOCKS_MAX: u64 = 1 << 60;
+const CYLINDERS_MAX: i64 = 100_000_000;
 /// Maximum number of entries visited in a search for a location. A tree whose entries form bands of
 /// cylinders needs some tens per level.
-const MOST_LOOKS: usize = 1 << 14;
+const SEARCH_ENTRIES_MAX: usize = 1 << 14;
 
 impl IndexedLayout {
     /// Creates a layout from indices, the last of which is the root.
@@ -148,7 +148,7 @@ impl IndexedLayout {
             }
             let own = self.check_entry(entry).map_err(here)?;
             blocks += entry.run_length_blocks;
-            if blocks > MOST_BLOCKS {
+            if blocks > BLOCKS_MAX {
                 return Err(here(format!("{blocks} blocks exceed the limit of a drive")));
             }
             cylinders = (cylinders.0.min(own.0), cylinders.1.max(own.1));
@@ -184,13 +184,13 @@ impl IndexedLayout {
             let run = entry.run_length_blocks;
             return Err(format!("{run} blocks are not a multiple of {blocks}"));
         }
-        if entry.run_length_blocks > MOST_BLOCKS {
+        if entry.run_length_blocks > BLOCKS_MAX {
             return Err(format!(
                 "{} blocks exceed the limit of a drive",
                 entry.run_length_blocks
             ));
         }
-        if entry.cylinder.unsigned_abs() > MOST_CYLINDERS as u64 {
+        if entry.cylinder.unsigned_abs() > CYLINDERS_MAX as u64 {
             return Err("its cylinder numbers exceed the limit of a drive".to_owned());
         }
         let (step, repetitions) = (entry.cylinder_step, entry.repetitions());
@@ -198,13 +198,13 @@ impl IndexedLayout {
             return Err("its repetitions overlap".to_owned());
         }
         let last = (repetitions as i64 - 1).checked_mul(step);
-        let last = last.filter(|last| last.abs() < MOST_CYLINDERS);
+        let last = last.filter(|last| last.abs() < CYLINDERS_MAX);
         let last = last.ok_or("its cylinder numbers exceed the limit of a drive")?;
         let ends = (
             entry.cylinder + low + last.min(0),
             entry.cylinder + high + last.max(0),
         );
-        match ends.0.min(ends.1) < -MOST_CYLINDERS || ends.1 > MOST_CYLINDERS {
+        match ends.0.min(ends.1) < -CYLINDERS_MAX || ends.1 > CYLINDERS_MAX {
             true => Err("its cylinder numbers exceed the limit of a drive".to_owned()),
             false => Ok(ends),
         }
@@ -220,7 +220,7 @@ impl IndexedLayout {
         if !self.slips.is_sorted_by(|a, b| a.0 < b.0) {
             return Err("the slips do not ascend".to_owned());
         }
-        if self.slips.iter().any(|slip| slip.0 > MOST_BLOCKS) {
+        if self.slips.iter().any(|slip| slip.0 > BLOCKS_MAX) {
             return Err("a slip is outside the drive".to_owned());
         }
         let slipped = self
@@ -369,7 +369,7 @@ impl IndexedLayout {
         while let Some((index, cylinder, base)) = open.pop() {
             for entry in &self.indices[index].entries {
                 looks += 1;
-                if looks > MOST_LOOKS {
+                if looks > SEARCH_ENTRIES_MAX {
                     return None;
                 }
                 let (low, high) = match entry.part {

@@ -111,11 +111,11 @@ pub struct ZoneLocation {
 
 impl ZonedLayout {
     /// Maximum number of cylinders of a drive. More is not realistic and would overflow.
-    pub const MOST_CYLINDERS: u32 = 100_000_000;
+    pub const CYLINDERS_MAX: u32 = 100_000_000;
     /// Maximum number of surfaces of a drive.
-    pub const MOST_SURFACES: u32 = 1024;
+    pub const SURFACES_MAX: u32 = 1024;
     /// Maximum number of sectors on a track.
-    pub const MOST_SECTORS: u32 = 1 << 20;
+    pub const TRACK_SECTORS_MAX: u32 = 1 << 20;
 
     /// Creates a layout from ascending zones that share no cylinder.
     ///
@@ -132,7 +132,7 @@ impl ZonedLayout {
         let mut blocks: Vec<ZoneBlocks> = Vec::new();
         let mut last: Option<u32> = None;
         let mut first = 0;
-        if surfaces == 0 || surfaces > Self::MOST_SURFACES {
+        if surfaces == 0 || surfaces > Self::SURFACES_MAX {
             let why = format!("{surfaces} surfaces");
             return Err(ZoneError {
                 zone: 0,
@@ -358,7 +358,7 @@ fn check_zone_bounds(zone: &Zone, last: Option<u32>) -> Result<(), String> {
             "its first cylinder {from} is after its last cylinder {to}"
         ));
     }
-    if to >= ZonedLayout::MOST_CYLINDERS {
+    if to >= ZonedLayout::CYLINDERS_MAX {
         return Err(format!("cylinder {to} exceeds the limit of a drive"));
     }
     if last.is_some_and(|last| last >= from) {
@@ -366,7 +366,7 @@ fn check_zone_bounds(zone: &Zone, last: Option<u32>) -> Result<(), String> {
             "cylinder {from} is within or before an earlier zone"
         ));
     }
-    if !(1..=ZonedLayout::MOST_SECTORS).contains(&zone.sectors_per_track) {
+    if !(1..=ZonedLayout::TRACK_SECTORS_MAX).contains(&zone.sectors_per_track) {
         return Err(format!("{} blocks on a track", zone.sectors_per_track));
     }
     let angles = [zone.offset, zone.track_skew, zone.cylinder_skew];

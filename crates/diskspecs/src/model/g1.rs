@@ -135,10 +135,10 @@ fn parse_zone(
     findings: &Findings,
 ) -> Option<(PlacedNumbers, PlacedNumbers, Zone)> {
     let keys = Keys::new(block, findings);
-    let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
+    let most = u64::from(ZonedLayout::CYLINDERS_MAX) - 1;
     let first_cylinder = keys.count_at_most("First cylinder number", most);
     let last_cylinder = keys.count_at_most("Last cylinder number", most);
-    let sectors = u64::from(ZonedLayout::MOST_SECTORS);
+    let sectors = u64::from(ZonedLayout::TRACK_SECTORS_MAX);
     let sectors = keys.count_at_most("Blocks per track", sectors);
     let dead_sectors = keys.count("Empty space at zone front");
     let spares = keys.count("Number of spares");

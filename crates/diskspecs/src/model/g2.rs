@@ -55,10 +55,10 @@ pub(super) fn read(
 
 fn parse_zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
     let keys = Keys::new(block, findings);
-    let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
+    let most = u64::from(ZonedLayout::CYLINDERS_MAX) - 1;
     let first_cylinder = keys.count_at_most("First cylinder number", most);
     let last_cylinder = keys.count_at_most("Last cylinder number", most);
-    let sectors = u64::from(ZonedLayout::MOST_SECTORS);
+    let sectors = u64::from(ZonedLayout::TRACK_SECTORS_MAX);
     let sectors = keys.count_at_most("Blocks per track", sectors);
     let skews = Skews::read(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
     let skews = skews?;
@@ -107,7 +107,7 @@ fn parse_extent(line: &str) -> Option<Extent> {
     let mut fields = place.split(',').map(str::trim);
     let mut number = |name: &str| -> Option<u32> {
         let field = fields.next()?.strip_prefix(name)?.trim().parse().ok()?;
-        (field < ZonedLayout::MOST_CYLINDERS).then_some(field)
+        (field < ZonedLayout::CYLINDERS_MAX).then_some(field)
     };
     let (cylinder, head) = (number("cyl")?, number("head")?);
     let (sector, more) = (number("sect")?, number("seqcnt")?);

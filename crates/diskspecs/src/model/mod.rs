@@ -42,10 +42,10 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         return None;
     }
     let keys = Keys::new(block, findings);
-    let most = u64::from(ZonedLayout::MOST_CYLINDERS);
+    let most = u64::from(ZonedLayout::CYLINDERS_MAX);
     let declared_blocks = keys.count("Block count");
     let cylinders = keys.count_limited("Number of cylinders", most);
-    let surfaces = u64::from(ZonedLayout::MOST_SURFACES);
+    let surfaces = u64::from(ZonedLayout::SURFACES_MAX);
     let surfaces = keys.count_at_most("Number of data surfaces", surfaces);
     let mechanics = keys
         .block("Mechanical Model", "")

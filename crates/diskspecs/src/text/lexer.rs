@@ -10,9 +10,9 @@ use crate::files::Files;
 /// Maximum size of a parameter file with all included files, in bytes. The largest known files are
 /// maps of a few hundred kilobytes.
 pub(crate) const SOURCE_BYTES_MAX: usize = 4 << 20;
-const DEEPEST_SOURCE: usize = 16;
-const MOST_SOURCES: usize = 256;
-const MOST_COMMENTED: usize = 200;
+const SOURCE_DEPTH_MAX: usize = 16;
+const SOURCES_MAX: usize = 256;
+const COMMENTED_KEYS_MAX: usize = 200;
 const DEEPEST_NESTING: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,16 +94,16 @@ impl<'f> Lexer<'f> {
             names.collect::<Vec<_>>().join(" -> ")
         };
         let name = named.written();
-        if self.frames.len() >= DEEPEST_SOURCE {
-            let title = format!("files are included more than {DEEPEST_SOURCE} deep");
+        if self.frames.len() >= SOURCE_DEPTH_MAX {
+            let title = format!("files are included more than {SOURCE_DEPTH_MAX} deep");
             let help = format!("the chain is {} -> {}", chain(), excerpt(name));
             return Err(Problem::error(title)
                 .at(named, "this exceeds the limit")
                 .help(help));
         }
         self.sources += 1;
-        if self.sources > MOST_SOURCES {
-            let title = format!("more than {MOST_SOURCES} files are included");
+        if self.sources > SOURCES_MAX {
+            let title = format!("more than {SOURCES_MAX} files are included");
             return Err(Problem::error(title).at(named, "this file exceeds the limit"));
         }
         let beside = named.file().to_owned();
@@ -131,7 +131,7 @@ impl<'f> Lexer<'f> {
             let rest = &frame.text.content()[frame.at_byte..];
             let start = frame.at_byte + blank_length(rest);
             for key in find_commented_keys(&frame.text, frame.at_byte..start) {
-                if self.commented.len() < MOST_COMMENTED {
+                if self.commented.len() < COMMENTED_KEYS_MAX {
                     self.commented.push(key);
                 }
             }

@@ -8,7 +8,7 @@ use super::lexer::{Lexer, Token, TokenKind};
 use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
 use crate::files::Files;
 
-const MOST_WARNINGS: usize = 50;
+const WARNINGS_MAX: usize = 50;
 
 /// Parses a file with all included files.
 ///
@@ -114,7 +114,7 @@ impl Parser<'_> {
     }
 
     fn report_duplicate(&mut self, what: &str, place: &Place) {
-        if self.document.warnings.len() < MOST_WARNINGS {
+        if self.document.warnings.len() < WARNINGS_MAX {
             let title = format!("duplicate definition of `{}`", excerpt(place.written()));
             let label = format!("{what} was defined before; the first definition is used");
             let warning = Problem::warning(title).at(place, label);

@@ -12,7 +12,7 @@ use crate::value::{Value, WrittenOption};
 use diskperf_diagnostics::Problem;
 
 /// Maximum number of parts of a block-size split that fio keeps.
-const MOST_PARTS: usize = 64;
+const PARTS_MAX: usize = 64;
 
 pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("rw", |job, w| parse_read_write(&mut job.pattern, w)).with_aliases(&["readwrite"]),
@@ -230,9 +230,9 @@ fn parse_block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
 /// percentage equally.
 fn parse_block_split(value: &Value<'_>) -> Result<Arc<[WeightedSize]>, Problem> {
     let parts = value.split(&[':']);
-    if parts.len() > MOST_PARTS {
-        let title = format!("bssplit takes at most {MOST_PARTS} sizes");
-        return Err(parts[MOST_PARTS].problem(title, "fio drops the rest"));
+    if parts.len() > PARTS_MAX {
+        let title = format!("bssplit takes at most {PARTS_MAX} sizes");
+        return Err(parts[PARTS_MAX].problem(title, "fio drops the rest"));
     }
     let mut read = Vec::new();
     for part in &parts {

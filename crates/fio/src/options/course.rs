@@ -10,7 +10,7 @@ use crate::verify::{BytePattern, Checksum};
 use diskperf_diagnostics::Problem;
 
 /// Maximum number of clones of a job in fio.
-const MOST_CLONES: u32 = 4096;
+const CLONES_MAX: u32 = 4096;
 
 pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("name", |job, w| {
@@ -18,7 +18,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     }),
     honoured("numjobs", |job, w| {
-        job.order.clones = w.value()?.require_single()?.count(1..=MOST_CLONES)?;
+        job.order.clones = w.value()?.require_single()?.count(1..=CLONES_MAX)?;
         Ok(())
     }),
     honoured("thread", |job, w| {

@@ -16,7 +16,7 @@ const COMMAND_PRIORITY: &str = "workers run at the priority of the diskperf proc
 const OWN_BUFFERS: &str = "diskperf allocates its own buffers";
 
 /// Maximum number of percentiles that fio keeps.
-const MOST_PERCENTILES: usize = 20;
+const PERCENTILES_MAX: usize = 20;
 
 pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("description", |job, w| {
@@ -121,9 +121,9 @@ pub(super) const OPTIONS: &[OptionKey] = &[
 /// without a number from 0 to 100. fio silently ignores the rest, and a note says so.
 fn parse_percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let parts = list.split(&[':']);
-    if parts.len() > MOST_PERCENTILES {
-        let title = format!("more than {MOST_PERCENTILES} percentiles");
-        return Err(parts[MOST_PERCENTILES].problem(title, "fio leaves the rest out"));
+    if parts.len() > PERCENTILES_MAX {
+        let title = format!("more than {PERCENTILES_MAX} percentiles");
+        return Err(parts[PERCENTILES_MAX].problem(title, "fio leaves the rest out"));
     }
     let is_percentile = |number: &f64| (0.0..=100.0).contains(number);
     let read = parts

@@ -25,11 +25,11 @@ pub struct Fit {
 
 /// Minimum phase coherence `R` of a trace that belongs to the drive. Below it, requests do not lie
 /// where the files place their sectors. Traces of the drives themselves have 0.99 and more.
-const LEAST_R: f64 = 0.9;
+const R_MIN: f64 = 0.9;
 /// Value of `R` that close pairs of requests may reach by chance. Above it, a trace may show no
 /// phase for lack of requests. The four measured drives reach 0.56 or more on a fifth of their
 /// traces.
-const MOST_BY_CHANCE: f64 = 0.5;
+const CHANCE_R_MAX: f64 = 0.5;
 
 impl Fit {
     /// Creates the fit of a drive to a trace. Returns a warning with the evidence if the trace does
@@ -41,7 +41,7 @@ impl Fit {
             phase: phase(found),
             shows_angles: found
                 .phase
-                .is_some_and(|phase| phase.chance_close < MOST_BY_CHANCE),
+                .is_some_and(|phase| phase.chance_close < CHANCE_R_MAX),
             fits: true,
         };
         let warning = fit.warning(replays);
@@ -71,8 +71,8 @@ impl Fit {
                 "its requests do not agree on the angle of platters of this speed and layout (no phase)"
                     .to_owned(),
             ),
-            _ if r < LEAST_R => Some(format!(
-                "its requests hardly agree on the angle of the platters (R {r:.3}; its own trace has {LEAST_R} or more)"
+            _ if r < R_MIN => Some(format!(
+                "its requests hardly agree on the angle of the platters (R {r:.3}; its own trace has {R_MIN} or more)"
             )),
             _ => None,
         }

@@ -83,7 +83,7 @@ struct Calibrated {
     calibration: Calibration,
 }
 
-const MOST_TOLD: usize = 3;
+const SHOWN_PROBLEMS_MAX: usize = 3;
 
 /// Lists the faults of a file on one line, each with its place. A row of a table has no room for
 /// excerpts.
@@ -96,8 +96,8 @@ fn briefly(errors: &Errors) -> String {
         }
     };
     let problems = errors.problems();
-    let mut all: Vec<String> = problems.iter().take(MOST_TOLD).map(told).collect();
-    if let Some(more) = problems.len().checked_sub(MOST_TOLD + 1) {
+    let mut all: Vec<String> = problems.iter().take(SHOWN_PROBLEMS_MAX).map(told).collect();
+    if let Some(more) = problems.len().checked_sub(SHOWN_PROBLEMS_MAX + 1) {
         all.push(format!("and {} more", more + 1));
     }
     all.join("; ")

@@ -259,7 +259,7 @@ impl Default for Kind {
 
 /// Maximum size of the address space, and of the data that the requests of a trace transfer: an
 /// exbibyte.
-const MOST_BYTES: u64 = 1 << 60;
+const ADDRESSED_BYTES_MAX: u64 = 1 << 60;
 
 pub(crate) use diskperf_models::plan::replay::LONGEST_NS;
 
@@ -344,7 +344,7 @@ impl Found {
         }
         let moved = self.kinds.iter().map(|kind| kind.bytes);
         let moved = moved.fold(0, u64::saturating_add);
-        if self.is_endless || self.facts.highest_bytes > MOST_BYTES || moved > MOST_BYTES {
+        if self.is_endless || self.facts.highest_bytes > ADDRESSED_BYTES_MAX || moved > ADDRESSED_BYTES_MAX {
             return refused(
                 "its addresses or lengths come to more than an exbibyte, which no storage has"
                     .to_owned(),

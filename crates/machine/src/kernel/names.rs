@@ -43,7 +43,7 @@ pub(crate) fn errno_of_name_error(error: NameError) -> Errno {
 }
 
 /// Maximum link count of an inode, as on every UNIX system of the time.
-const MOST_LINKS: u32 = 32_767;
+const LINKS_MAX: u32 = 32_767;
 
 impl Unix {
     /// Returns the device that a path names, or `None` if the path is not a device's. Fails with
@@ -273,7 +273,7 @@ impl FfsView<'_> {
         }
         let held = self.lock_nodes(process, vec![last.parent]).await;
         let made = match self.lookup_name(last.parent, last.name) {
-            Ok(None) if self.link_count(last.parent) >= MOST_LINKS => Err(Errno::TooManyLinks),
+            Ok(None) if self.link_count(last.parent) >= LINKS_MAX => Err(Errno::TooManyLinks),
             Ok(None) => self.make_directory(process, &last).await,
             Ok(Some(_)) => Err(Errno::Exists),
             Err(errno) => Err(errno),

@@ -43,7 +43,7 @@ impl RawData<'_> {
 
 /// Longest raw transfer of a drive without a limit of its own, in bytes (4.2BSD `minphys`). The
 /// kernel splits longer calls.
-const MOST_BYTES: usize = 63 << 10;
+const TRANSFER_BYTES_MAX: usize = 63 << 10;
 
 impl Unix {
     /// Reads or writes at an offset of a drive's partition and returns the number of bytes moved,
@@ -97,7 +97,7 @@ impl Unix {
             .drives
             .get(drive)
             .most_bytes()
-            .unwrap_or(MOST_BYTES)
+            .unwrap_or(TRANSFER_BYTES_MAX)
     }
 
     /// Performs one raw transfer of whole sectors, from its queueing until the process resumes.

@@ -10,7 +10,7 @@ use crate::kernel::{FileSystems, Mount, Unix, raw};
 use crate::parts::{Attachment, Drivers};
 use crate::software::Kernel;
 use crate::specification::{
-    ComputerSpecification, Edition, FEWEST_BUFFERS, KernelBuilder, Layout, MinixSpecification,
+    ComputerSpecification, Edition, BUFFERS_MIN, KernelBuilder, Layout, MinixSpecification,
     Specification, UnixSpecification, Volume,
 };
 use std::cell::RefCell;
@@ -143,7 +143,7 @@ fn build_buffers(
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    let bytes = unix.cache_bytes.max(FEWEST_BUFFERS * block);
+    let bytes = unix.cache_bytes.max(BUFFERS_MIN * block);
     Buffers::new(headers, (bytes, block), volumes)
 }
 

@@ -234,7 +234,7 @@ impl PartitionSpecification {
 }
 
 /// Number of partitions in a label: a to h.
-const MOST_PARTITIONS: usize = 8;
+const PARTITIONS_MAX: usize = 8;
 
 fn read_partitions(
     reader: &mut Reader<'_>,
@@ -272,11 +272,11 @@ fn read_partitions(
     } else {
         ("partitions", several)
     };
-    if all.len() > MOST_PARTITIONS {
+    if all.len() > PARTITIONS_MAX {
         let message = format!("{} partitions", all.len());
-        let allowed = format!("up to {MOST_PARTITIONS}, as a label has");
+        let allowed = format!("up to {PARTITIONS_MAX}, as a label has");
         reader.fail_allowing(key, &message, &allowed);
-        all.truncate(MOST_PARTITIONS);
+        all.truncate(PARTITIONS_MAX);
     }
     let mut partitions: Vec<PartitionSpecification> = Vec::new();
     for [start, length] in all {

@@ -250,7 +250,7 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
 
 /// Maximum share of the processor that clock and serial lines may use. With a higher share,
 /// programs would not finish.
-const MOST_IN_INTERRUPTS: f64 = 0.95;
+const INTERRUPT_SHARE_MAX: f64 = 0.95;
 
 fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) {
     let clock = (costs.clock + costs.soft_clock).0 as f64 * costs.clock_hz as f64 / 1e9;
@@ -258,7 +258,7 @@ fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) 
     let a_char =
         serial.per_char.0 as f64 + serial.per_buffer.0 as f64 / f64::from(serial.buffer_chars);
     let lines = f64::from(serial.lines) * a_char / char_s;
-    if clock + lines <= MOST_IN_INTERRUPTS {
+    if clock + lines <= INTERRUPT_SHARE_MAX {
         return;
     }
     let key = if lines > clock {
@@ -271,7 +271,7 @@ fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) 
         100.0 * clock,
         100.0 * lines
     );
-    let allowed = format!("at most {:.0} % together", 100.0 * MOST_IN_INTERRUPTS);
+    let allowed = format!("at most {:.0} % together", 100.0 * INTERRUPT_SHARE_MAX);
     host.fail_allowing(key, &message, &allowed);
 }
 

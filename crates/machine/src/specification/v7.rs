@@ -5,7 +5,7 @@ use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
 use diskperf_catalogue::{Component, Reader, System};
 
 /// Maximum number of blocks per cylinder that mkfs can order (MAXFN).
-const MOST_PER_CYLINDER: u64 = 500;
+const CYLINDER_BLOCKS_MAX: u64 = 500;
 
 /// Reads the parameters of mkfs, and validates them against every drive. None if programs use the
 /// raw drives.
@@ -28,17 +28,17 @@ pub(super) fn read_filesystem(
     }
     let blocks_per_cylinder = reader.integer(
         "blocks_per_cylinder",
-        1..=MOST_PER_CYLINDER,
+        1..=CYLINDER_BLOCKS_MAX,
         "blocks per cylinder, as given to mkfs",
     );
     let gap_blocks = reader.integer(
         "gap_blocks",
-        0..=MOST_PER_CYLINDER,
+        0..=CYLINDER_BLOCKS_MAX,
         "distance between consecutive blocks of a file (mkfs's gap, if that is a distance)",
     );
     let cylinder_gap_sectors = reader.integer(
         "cylinder_gap_sectors",
-        0..=MOST_PER_CYLINDER,
+        0..=CYLINDER_BLOCKS_MAX,
         "skew of each cylinder, in sectors (mkfs's gap, if that is a delay)",
     );
     for (key, gap) in [

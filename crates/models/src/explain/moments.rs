@@ -5,7 +5,7 @@
 use super::rerun::Outcome;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
-use crate::plan::replay::MOST_SLOTS;
+use crate::plan::replay::SLOTS_MAX;
 use diskperf_analysis::explanation::observed::most_at_once;
 use diskperf_analysis::explanation::window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
@@ -55,7 +55,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
-    if most_at_once(timed.iter().map(|one| (one.issued, one.completed()))) > MOST_SLOTS {
+    if most_at_once(timed.iter().map(|one| (one.issued, one.completed()))) > SLOTS_MAX {
         return None;
     }
     // A trace has them as they were completed, and several are often issued at once.
@@ -64,7 +64,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
         .map(|one| record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
     let timed_are_forced = records.iter().any(|one| one.fua);
-    let slots = records.len().min(MOST_SLOTS as usize);
+    let slots = records.len().min(SLOTS_MAX as usize);
     let of = |operation| of_kind(&records, operation);
     let held = TraceFacts {
         has_times: true,

@@ -17,7 +17,7 @@ use diskperf_catalogue::{Component, Setting};
 use std::collections::BTreeMap;
 
 /// Maximum number of changes whose subsets are all run.
-const MOST_EXACT: usize = 7;
+const EXACT_CHANGES_MAX: usize = 7;
 /// Number of random orders if there are more changes.
 const ORDERS: u32 = 24;
 
@@ -59,7 +59,7 @@ pub(super) fn parts(
     if moves.is_empty() {
         return Ok(None);
     }
-    let (per_program, method) = if moves.len() <= MOST_EXACT {
+    let (per_program, method) = if moves.len() <= EXACT_CHANGES_MAX {
         exact(ends, &moves, &times, means)?
     } else {
         sampled(ends, &moves, &times, means)?
@@ -105,7 +105,7 @@ fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
     coarse.extend(whole);
     // By parameter, where every one of them can be changed by itself.
     let alone = |moves: &[Move]| moves.iter().all(|one| build(ends, &[one]).is_some());
-    if alone(&fine) && (fine.len() > MOST_EXACT || all_subsets(ends, &fine)) {
+    if alone(&fine) && (fine.len() > EXACT_CHANGES_MAX || all_subsets(ends, &fine)) {
         return Some(fine);
     }
     // By component, joining those that only go together.
@@ -249,7 +249,7 @@ fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
 /// Reports whether a computer can be built with every subset of the changes. With the full set it
 /// always can.
 fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
-    if moves.len() > MOST_EXACT {
+    if moves.len() > EXACT_CHANGES_MAX {
         return false;
     }
     (1..(1_usize << moves.len()) - 1).all(|subset| build(ends, &chosen(moves, subset)).is_some())

@@ -206,18 +206,18 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &
         .flatten()
         .map(|file| (file.path.as_str(), file.region.file_bytes))
         .collect();
-    let shown = all.iter().take(MOST_FILES_SHOWN);
+    let shown = all.iter().take(FILES_SHOWN_MAX);
     let shown: Vec<_> = shown
         .map(|(path, bytes)| format!("{path} of {}", format_size(*bytes)))
         .collect();
     told += &format!("; {}", shown.join(", "));
-    match all.len().saturating_sub(MOST_FILES_SHOWN) {
+    match all.len().saturating_sub(FILES_SHOWN_MAX) {
         0 => told,
         more => told + &format!(", and {more} more files"),
     }
 }
 
-const MOST_FILES_SHOWN: usize = 4;
+const FILES_SHOWN_MAX: usize = 4;
 
 /// Maximum number of files in all sections of a job file. A plan holds about 250 bytes for each and
 /// is made before anything runs.

@@ -274,7 +274,7 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
 pub const LONGEST_NS: u64 = 1 << 60;
 
 /// Maximum number of requests in flight in any replay.
-pub const MOST_SLOTS: u32 = 4096;
+pub const SLOTS_MAX: u32 = 4096;
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
 
 fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
@@ -284,9 +284,9 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
         ReplayPace::Open { .. } | ReplayPace::Dependent => replay.slots,
     };
     let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
-    if !(1..=MOST_SLOTS).contains(&slots) {
+    if !(1..=SLOTS_MAX).contains(&slots) {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests in flight: a replay has from 1 to {MOST_SLOTS}"
+            "{slots} requests in flight: a replay has from 1 to {SLOTS_MAX}"
         )));
     }
     if u64::from(slots).saturating_mul(largest) > LARGEST_BUFFERS_BYTES {

@@ -217,7 +217,7 @@ fn is_same(one: &Step, other: &Step) -> bool {
 /// Makes every step of a suite repeat until it is steady, up to a maximum number of rounds.
 fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
     let protocol = Protocol {
-        repetitions: most.unwrap_or(SteadyRule::MOST_ROUNDS).max(1),
+        repetitions: most.unwrap_or(SteadyRule::ROUNDS_MAX).max(1),
         discarded: 0,
         stop_below_share: None,
         steady: Some(rule),

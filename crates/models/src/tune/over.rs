@@ -15,9 +15,9 @@ pub struct Over {
 }
 
 /// Maximum number of values; more are taken for a typing error.
-const MOST_VALUES: i128 = 100_000;
+const VALUES_MAX: i128 = 100_000;
 
-const MOST_DECIMALS: usize = 9;
+const DECIMALS_MAX: usize = 9;
 
 impl Over {
     /// Parses `KEY=LOW..HIGH` (every whole step from LOW to HIGH, both included),
@@ -152,7 +152,7 @@ impl Decimal {
         let (whole, fraction) = bare.split_once('.').unwrap_or((bare, ""));
         let is_number = !whole.is_empty()
             && whole.len() <= 18
-            && fraction.len() <= MOST_DECIMALS
+            && fraction.len() <= DECIMALS_MAX
             && format!("{whole}{fraction}")
                 .bytes()
                 .all(|byte| byte.is_ascii_digit());
@@ -205,9 +205,9 @@ fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
         ));
     }
     let steps = (end - start) / by;
-    if steps >= MOST_VALUES {
+    if steps >= VALUES_MAX {
         return Err(format!(
-            "{} values are more than {MOST_VALUES}",
+            "{} values are more than {VALUES_MAX}",
             steps.saturating_add(1)
         ));
     }

@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Sector size in bytes that every supported file system accepts.
-const LEAST_SECTOR_BYTES: u64 = 512;
+const SECTOR_BYTES_MIN: u64 = 512;
 
 /// Reason why a fresh file system could not be created or removed.
 #[derive(Debug, thiserror::Error)]
@@ -387,8 +387,8 @@ fn attach_image(
     let sector_bytes = match direct_io(image.as_fd()) {
         Ok(DirectSupport::Supported {
             offset_alignment, ..
-        }) if offset_alignment <= block_bytes => offset_alignment.max(LEAST_SECTOR_BYTES),
-        _ => LEAST_SECTOR_BYTES,
+        }) if offset_alignment <= block_bytes => offset_alignment.max(SECTOR_BYTES_MIN),
+        _ => SECTOR_BYTES_MIN,
     };
     let device = LoopDevice::attach(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
     if let Some(kind) = memory_file_system(image.as_fd()) {

@@ -116,7 +116,7 @@ pub(super) struct MeasureStart {
 }
 
 /// Maximum number of closed files that stay open for a sync; far below the limit of a process.
-const MOST_CLOSED: usize = 128;
+const CLOSED_FILES_MAX: usize = 128;
 
 /// Maximum time for a sleeping worker to notice the end of the run.
 const SLEEP_SLICE: Nanoseconds = Nanoseconds::from_millis(20);
@@ -332,7 +332,7 @@ impl Host {
             .as_mut()
             .is_some_and(|ring| ring.mark_closed(file));
         open.is_dirty |= writes && open.stores_data && self.is_measuring;
-        if open.is_dirty && self.closed_unsynced.len() < MOST_CLOSED {
+        if open.is_dirty && self.closed_unsynced.len() < CLOSED_FILES_MAX {
             self.closed_unsynced.push(open);
         } else if open.is_dirty {
             self.has_unsynced_closed_files = true;

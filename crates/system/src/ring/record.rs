@@ -47,8 +47,8 @@ impl LoadRecorder {
     #[cfg(feature = "host")]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
-        series.ended_intervals.reserve(MOST_INTERVALS);
-        series.buckets.reserve(MOST_BUCKETS);
+        series.ended_intervals.reserve(INTERVALS_MAX);
+        series.buckets.reserve(BUCKETS_MAX);
         Self::with_recorders(engine, depth, series, LatencyRecorder::default)
     }
 
@@ -365,8 +365,8 @@ impl CallRecorder {
 /// Maximum number of intervals in a time series. Together with the limit of latency buckets it
 /// suffices for some minutes at one-second intervals on the busiest drive, and takes some hundred
 /// kilobytes in a store. Pages that are not written cost nothing.
-const MOST_INTERVALS: usize = 1024;
-const MOST_BUCKETS: usize = 1 << 17;
+const INTERVALS_MAX: usize = 1024;
+const BUCKETS_MAX: usize = 1 << 17;
 
 /// Time series: the current interval and the ended ones. When it is full, each pair of intervals is
 /// merged into one of twice the length.
@@ -488,7 +488,7 @@ impl Series {
         self.ended_intervals.push((counts, self.buckets.len()));
         self.current_end = self.current_end + self.interval;
         let is_full =
-            self.ended_intervals.len() >= MOST_INTERVALS || self.buckets.len() >= MOST_BUCKETS;
+            self.ended_intervals.len() >= INTERVALS_MAX || self.buckets.len() >= BUCKETS_MAX;
         if is_full && self.ended_intervals.len().is_multiple_of(2) {
             self.merge_pairs();
         }
@@ -496,7 +496,7 @@ impl Series {
 
     /// Merges each pair of intervals into one of twice the length.
     fn merge_pairs(&mut self) {
-        let mut buckets = Vec::with_capacity(MOST_BUCKETS);
+        let mut buckets = Vec::with_capacity(BUCKETS_MAX);
         let mut start = 0;
         for pair in 0..self.ended_intervals.len() / 2 {
             let ((first, _), (second, end)) = (
@@ -668,7 +668,7 @@ mod tests {
     /// However long, a course is as large as one of some minutes, and loses nothing.
     #[test]
     fn a_long_course_has_longer_intervals() {
-        const LONG: u64 = 10 * MOST_INTERVALS as u64 + 3;
+        const LONG: u64 = 10 * INTERVALS_MAX as u64 + 3;
         for mut recorder in both() {
             for number in 0..LONG {
                 recorder.advance(Nanoseconds(number * INTERVAL.0));
@@ -710,7 +710,7 @@ mod tests {
         let load = recorder.take_measure(Nanoseconds(600 * INTERVAL.0));
         assert!(load.interval > INTERVAL, "{:?}", load.interval);
         let buckets = load.series.iter().map(|one| one.response.buckets().len());
-        assert!(buckets.sum::<usize>() <= MOST_BUCKETS + 2 * 1000);
+        assert!(buckets.sum::<usize>() <= BUCKETS_MAX + 2 * 1000);
         assert!(load.series.iter().all(|one| one.reads.is_multiple_of(1000)));
         assert_eq!(
             load.series.iter().map(|one| one.reads).sum::<u64>(),

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// The user is root, and may make loop devices.
-    LoopTraversal,
+    LoopDevices,
     /// A command is installed.
     Tool(&'static str),
     /// A file that no command's path leads to is installed.
@@ -37,7 +37,7 @@ pub(crate) enum Needs {
 /// Whether this machine has all that the test needs; what it lacks is printed.
 pub(crate) fn can_run(test: &str, needs: &[Needs]) -> bool {
     let missing = needs.iter().find_map(|need| match need {
-        Needs::LoopTraversal => loop_devices_missing(),
+        Needs::LoopDevices => loop_devices_missing(),
         Needs::Tool(name) => (!has_tool(name)).then(|| format!("{name} is not installed")),
         Needs::File(path) => {
             (!Path::new(path).exists()).then(|| format!("{path} is not installed"))

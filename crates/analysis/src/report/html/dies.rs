@@ -21,17 +21,17 @@ use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::DieSlice;
 
 /// Maximum number of die activities that a picture draws one by one.
-const MOST_INTERVALS: usize = 2500;
+const INTERVALS_MAX: usize = 2500;
 
 /// Maximum number of slow requests whose stages a picture of dies draws.
-const MOST_REQUESTS: usize = 5;
+const REQUESTS_MAX: usize = 5;
 
 /// Minimum duration that the close-up picture of dies shows.
-const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
+const CLOSE_UP_MIN: Nanoseconds = Nanoseconds(200_000);
 
 /// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
 /// one would hide the request.
-const MOST_AROUND: u64 = 6;
+const SHOWN_SPAN_RATIO_MAX: u64 = 6;
 
 /// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +110,7 @@ impl Picture {
             },
         };
         let all = (opened, ended);
-        let close = match seen.count_activities(all) <= MOST_INTERVALS {
+        let close = match seen.count_activities(all) <= INTERVALS_MAX {
             true => None,
             false => seen.choose_close_up(all).map(|some| seen.view(some)),
         };
@@ -169,9 +169,9 @@ impl PictureSource<'_> {
             let last = first.saturating_add(length).min(ended.0);
             (Nanoseconds(first), Nanoseconds(last))
         };
-        let longest = took.saturating_mul(MOST_AROUND).max(LEAST_CLOSE.0);
-        let mut length = took.saturating_mul(5).div_ceil(4).max(LEAST_CLOSE.0);
-        while self.count_activities(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
+        let longest = took.saturating_mul(SHOWN_SPAN_RATIO_MAX).max(CLOSE_UP_MIN.0);
+        let mut length = took.saturating_mul(5).div_ceil(4).max(CLOSE_UP_MIN.0);
+        while self.count_activities(around(length.saturating_mul(2))) <= INTERVALS_MAX / 3
             && length < longest.min(ended.since(from).0)
         {
             length = length.saturating_mul(2);
@@ -180,7 +180,7 @@ impl PictureSource<'_> {
     }
 
     fn view(&self, time: (Nanoseconds, Nanoseconds)) -> PictureView {
-        let is_few = self.count_activities(time) <= MOST_INTERVALS;
+        let is_few = self.count_activities(time) <= INTERVALS_MAX;
         let dies = match is_few {
             true => DieActivities::Exact(self.die_activities(time).copied().collect()),
             false => DieActivities::Slices(stretches::slice_dies(
@@ -193,7 +193,7 @@ impl PictureSource<'_> {
         let from = time.0.max(self.drive.complete_from);
         let mut slowest: Vec<&TracedRequest> = self.requests((from, time.1)).collect();
         slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait(one)));
-        slowest.truncate(MOST_REQUESTS);
+        slowest.truncate(REQUESTS_MAX);
         slowest.retain(|one| longest_wait(one) > 0);
         slowest.sort_by_key(|one| one.issued);
         PictureView {

@@ -4,7 +4,7 @@ use super::{format_figure, format_loss, percent};
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{CLIFF_STEP_RATIO_MAX, Cliff, Places, Standing, Tuned, distance};
 
-const MOST_ROWS: usize = 12;
+const ROWS_MAX: usize = 12;
 
 /// Describes whether the best and today's settings are on a cliff, and how far the nearest cliff
 /// is.
@@ -118,9 +118,9 @@ fn cliff_list(
         return Vec::new();
     }
     let mut shown: Vec<&Cliff> = cliffs.iter().collect();
-    if cliffs.len() > MOST_ROWS {
+    if cliffs.len() > ROWS_MAX {
         shown.sort_by(|left, right| left.gain.total_cmp(&right.gain));
-        shown.truncate(MOST_ROWS);
+        shown.truncate(ROWS_MAX);
     }
     let mut blocks = vec![
         Block::Section(title.to_owned()),

@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 const BAR_WIDTH: usize = 32;
 
 /// Maximum number of printed values of one parameter of the search.
-const MOST_ROWS: usize = 40;
+const ROWS_MAX: usize = 40;
 
 /// Maximum number of heat table columns with figures. Wider tables show only shades.
-const MOST_FIGURES: usize = 10;
+const FIGURES_MAX: usize = 10;
 
 /// Maximum number of printed columns in a heat table.
-const MOST_COLUMNS: usize = 64;
+const COLUMNS_MAX: usize = 64;
 
 /// Block characters for bars that end within a column, from one eighth of it to a whole one.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -55,7 +55,7 @@ fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     // Of what is impossible in a row, the first.
     let impossible = |place: &usize| tuned.value(&at(*place)).is_none();
     tried.dedup_by(|next, first| impossible(next) && impossible(first));
-    let shown = thin_out(&tried, MOST_ROWS, &[best[key]], of.today_place);
+    let shown = thin_out(&tried, ROWS_MAX, &[best[key]], of.today_place);
     let value_max = shown
         .iter()
         .filter_map(|place| tuned.value(&at(*place)))
@@ -177,8 +177,8 @@ fn heat_map(tuned: &Tuned, best: &Places) -> Vec<Block> {
     let heat = HeatMap {
         tuned,
         best,
-        rows: thin_out(&used_down, MOST_ROWS, &[best[0]], down.today_place),
-        columns: thin_out(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
+        rows: thin_out(&used_down, ROWS_MAX, &[best[0]], down.today_place),
+        columns: thin_out(&used_across, COLUMNS_MAX, &[best[1]], across.today_place),
         value_min: values().fold(f64::INFINITY, f64::min),
         value_max: values().fold(f64::NEG_INFINITY, f64::max),
     };
@@ -228,7 +228,7 @@ impl HeatMap<'_> {
 
     /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
-        self.columns.len() <= MOST_FIGURES
+        self.columns.len() <= FIGURES_MAX
     }
 
     fn cell(&self, row: usize, column: usize) -> String {

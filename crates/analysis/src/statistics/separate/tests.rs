@@ -81,7 +81,7 @@ fn few_repetitions_decide_nothing() {
 #[test]
 fn earlier_runs_say_how_much_runs_differ() {
     assert_eq!(floor(&[1.0; 7]), FLOOR);
-    assert_eq!(floor(&[1.0; 8]), LEAST_FLOOR);
+    assert_eq!(floor(&[1.0; 8]), DIFFERENCE_MIN);
     let scattered = rates(&[0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1]);
     assert!((floor(&scattered) - 0.107).abs() < 0.001);
 }

@@ -59,7 +59,7 @@ fn names_are_told_apart_and_parents_come_first() {
         assert_eq!(tree.directories[directory.parent_index].path, parent);
         assert!(known.contains(parent), "{}", directory.path);
         assert!(known.insert(directory.path.clone()), "{}", directory.path);
-        assert!(directory.path.split('/').count() <= DEEPEST);
+        assert!(directory.path.split('/').count() <= DEPTH_MAX);
     }
     for (number, (path, file)) in tree.files().enumerate() {
         assert!(known.insert(path.clone()), "{path}");

@@ -2,7 +2,7 @@
 //! this form.
 
 use super::specification::{ExtentSpecification, LayoutError, LayoutSpecification};
-use super::{MOST_SECTORS_PER_TRACK, Place, Run, within};
+use super::{SECTORS_PER_TRACK_MAX, Place, Run, within};
 use crate::disk::spindle::Turn;
 
 /// Measured extents of a disk, which cover all its sectors.
@@ -102,7 +102,7 @@ fn check(
     first: u64,
 ) -> Result<(), LayoutError> {
     let key = format!("extent {number}: `sectors_per_track`");
-    within(&key, of.sectors_per_track, MOST_SECTORS_PER_TRACK)?;
+    within(&key, of.sectors_per_track, SECTORS_PER_TRACK_MAX)?;
     let ends = u64::from(of.first_slot) + u64::from(of.sectors);
     let is_there = of.cylinder < cylinders
         && of.head < surfaces

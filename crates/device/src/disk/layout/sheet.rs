@@ -3,7 +3,7 @@
 use super::specification::{
     Direction, LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
 };
-use super::{MOST_CYLINDERS, MOST_SECTORS_PER_TRACK};
+use super::{CYLINDERS_MAX, SECTORS_PER_TRACK_MAX};
 
 /// Data-sheet values of a disk since about 2000, printed or derived: enough for zones, tracks and
 /// skews. The track density is constant, so the data rate falls linearly from the outermost to the
@@ -85,7 +85,7 @@ impl DataSheet {
                 .max(1);
         }
         let all = cylinders * u64::from(self.zones);
-        if all > u64::from(MOST_CYLINDERS) {
+        if all > u64::from(CYLINDERS_MAX) {
             return Err(number("capacity_bytes", self.capacity_bytes as f64, FEWER));
         }
         let zone = |(zone, sectors_per_track): (u32, u32)| {
@@ -138,7 +138,7 @@ impl DataSheet {
             let must = "above 0 and at most 1";
             return Err(number("inner_to_outer", self.inner_to_outer, must));
         }
-        let most = f64::from(MOST_SECTORS_PER_TRACK) * f64::from(self.sector_bytes);
+        let most = f64::from(SECTORS_PER_TRACK_MAX) * f64::from(self.sector_bytes);
         let least = f64::from(self.sector_bytes);
         if !(least..=most).contains(&self.outer_track_bytes) {
             let must = "from one sector to 2^20 sectors";

@@ -8,7 +8,7 @@
 use super::slips::Slips;
 use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
 use super::tracks::{TrackPlace, Tracks};
-use super::{InZone, MOST_SECTORS_PER_TRACK, Place, Run, TrackOrder, within};
+use super::{InZone, SECTORS_PER_TRACK_MAX, Place, Run, TrackOrder, within};
 use crate::disk::spindle::Turn;
 use strength_reduce::StrengthReducedU64;
 
@@ -74,10 +74,10 @@ impl Zone {
     ) -> Result<Self, LayoutError> {
         let zone = &of.zones[number];
         let key = format!("zone {number}: `sectors_per_track`");
-        within(&key, zone.sectors_per_track, MOST_SECTORS_PER_TRACK)?;
+        within(&key, zone.sectors_per_track, SECTORS_PER_TRACK_MAX)?;
         let unused = zone.unused_sectors_per_track;
         let all = zone.sectors_per_track.saturating_add(unused);
-        within(&key, all, MOST_SECTORS_PER_TRACK)?;
+        within(&key, all, SECTORS_PER_TRACK_MAX)?;
         let cylinders = zone.last_cylinder - zone.first_cylinder + 1;
         let tracks = Tracks::new(of.order, of.surfaces, (zone.first_cylinder, cylinders));
         let angles = Angles::new(of, zone, number)?;

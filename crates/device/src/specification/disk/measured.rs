@@ -3,8 +3,8 @@
 
 use super::LONGEST_MS;
 use crate::disk::layout::{
-    ExtentSpecification, LayoutSpecification, MOST_CYLINDERS, MOST_SECTORS_PER_TRACK,
-    MOST_SURFACES, Sparing, TrackOrder, ZoneSpecification,
+    ExtentSpecification, LayoutSpecification, CYLINDERS_MAX, SECTORS_PER_TRACK_MAX,
+    SURFACES_MAX, Sparing, TrackOrder, ZoneSpecification,
 };
 use crate::disk::seek::SeekSpecification;
 use diskperf_catalogue::Reader;
@@ -25,8 +25,8 @@ pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
 
 type Columns = Vec<(&'static str, RangeInclusive<f64>)>;
 
-const CYLINDER: RangeInclusive<f64> = 0.0..=(MOST_CYLINDERS - 1) as f64;
-const PER_TRACK: RangeInclusive<f64> = 1.0..=MOST_SECTORS_PER_TRACK as f64;
+const CYLINDER: RangeInclusive<f64> = 0.0..=(CYLINDERS_MAX - 1) as f64;
+const PER_TRACK: RangeInclusive<f64> = 1.0..=SECTORS_PER_TRACK_MAX as f64;
 const ANGLE_REV: RangeInclusive<f64> = -1e6..=1e6;
 const SECTOR: RangeInclusive<f64> = 0.0..=1e15;
 
@@ -49,8 +49,8 @@ fn extent_columns() -> Columns {
         ("first sector", SECTOR),
         ("sectors", PER_TRACK),
         ("cylinder", CYLINDER),
-        ("head", 0.0..=f64::from(MOST_SURFACES - 1)),
-        ("first slot", 0.0..=f64::from(MOST_SECTORS_PER_TRACK - 1)),
+        ("head", 0.0..=f64::from(SURFACES_MAX - 1)),
+        ("first slot", 0.0..=f64::from(SECTORS_PER_TRACK_MAX - 1)),
         ("sectors per track", PER_TRACK),
         ("start in revolutions", ANGLE_REV),
     ]
@@ -58,7 +58,7 @@ fn extent_columns() -> Columns {
 
 /// Reads a measured sector layout from an entry of the catalogue.
 pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
-    let heads = 1..=u64::from(MOST_SURFACES);
+    let heads = 1..=u64::from(SURFACES_MAX);
     let surfaces = reader.integer("heads", heads, "heads, one per recording surface") as u32;
     let zones = reader.rows(
         ZONE_TABLE,
@@ -75,7 +75,7 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let least = last.fold(0.0, f64::max) as u64 + 1;
     let cylinders = reader.optional_integer(
         "cylinders",
-        least..=u64::from(MOST_CYLINDERS),
+        least..=u64::from(CYLINDERS_MAX),
         "cylinders that the arm can reach; those of the table if absent",
     );
     let mut zones: Vec<ZoneSpecification> = zones.iter().map(|row| zone(row)).collect();
@@ -135,16 +135,16 @@ fn extent(row: &[f64]) -> ExtentSpecification {
 
 /// Reads slips and defects, each with the index of its zone.
 fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
-    const MOST_ZONES: f64 = 1e6;
+    const ZONES_MAX: f64 = 1e6;
     let slips = reader.rows(
         "slip_table",
-        &[("zone", 0.0..=MOST_ZONES), ("slip", SECTOR)],
+        &[("zone", 0.0..=ZONES_MAX), ("slip", SECTOR)],
         "slipped sectors, or slipped tracks where spares are tracks, each with the number of its zone",
     );
     let defects = reader.rows(
         "defect_table",
         &[
-            ("zone", 0.0..=MOST_ZONES),
+            ("zone", 0.0..=ZONES_MAX),
             ("defect", SECTOR),
             ("replacement", SECTOR),
         ],
@@ -211,7 +211,7 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
         Sparing::Range { .. } => Sparing::Range {
             cylinders: reader.integer(
                 "sparing_range_cylinders",
-                1..=u64::from(MOST_CYLINDERS),
+                1..=u64::from(CYLINDERS_MAX),
                 "cylinders that share their spare sectors",
             ) as u32,
         },
@@ -228,7 +228,7 @@ pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecificati
 
 fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecification {
     let columns = [
-        ("cylinders", 1.0..=f64::from(MOST_CYLINDERS)),
+        ("cylinders", 1.0..=f64::from(CYLINDERS_MAX)),
         ("ms", 0.0..=LONGEST_MS),
     ];
     let rows = reader.rows(key, &columns, doc);
@@ -257,7 +257,7 @@ pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
         return None;
     }
     let columns = [
-        ("line from cylinders", 0.0..=f64::from(MOST_CYLINDERS)),
+        ("line from cylinders", 0.0..=f64::from(CYLINDERS_MAX)),
         ("root constant in ms", time.clone()),
         ("root factor in ms", time.clone()),
         ("line constant in ms", time.clone()),

@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 /// Longest transfer of one command, in bytes. The DMA chip counts sectors of 512 bytes in eight
 /// bits.
-const MOST_BYTES: u64 = 255 * 512;
+const COMMAND_BYTES_MAX: u64 = 255 * 512;
 
 /// Read-ahead buffer of the disk task: data of the last drive read, beyond the requested part.
 #[derive(Default)]
@@ -171,7 +171,7 @@ impl Minix {
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
         let sector = u64::from(self.volumes.partition(drive).sector_bytes);
-        let most = (MOST_BYTES / sector * sector).max(sector);
+        let most = (COMMAND_BYTES_MAX / sector * sector).max(sector);
         let mut done = 0;
         while done < bytes {
             let part = most.min(bytes - done);

@@ -3,7 +3,7 @@
 use super::blocks::{ContentsNeeded, DEVICE_FULL, ServerCall};
 use super::cache::BlockKey;
 use super::layout::{
-    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, MOST_BLOCKS, Volume, ZONES_PER_BLOCK,
+    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, FILE_BLOCKS_MAX, Volume, ZONES_PER_BLOCK,
     locate_pointer, read_u16, write_u16,
 };
 use crate::errno::{Errno, Result};
@@ -184,7 +184,7 @@ impl ServerCall<'_> {
 impl ServerCall<'_> {
     /// Translates a block number of a file to a block of the drive; `None` for a hole.
     pub(super) async fn read_map(&self, node: DriveInode, block: u32) -> Result<Option<u32>> {
-        if block >= MOST_BLOCKS {
+        if block >= FILE_BLOCKS_MAX {
             return Ok(None);
         }
         let zone = |place: usize| self.with_inode(node, |inode| inode.zones[place]);

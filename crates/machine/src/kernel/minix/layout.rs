@@ -19,10 +19,10 @@ pub(crate) const DIRECT_ZONES: u32 = 7;
 /// Number of zones to which an indirect block points.
 pub(crate) const ZONES_PER_BLOCK: u32 = (BLOCK_BYTES / 2) as u32;
 /// Maximum length of a Minix file in blocks.
-pub(crate) const MOST_BLOCKS: u32 =
+pub(crate) const FILE_BLOCKS_MAX: u32 =
     DIRECT_ZONES + ZONES_PER_BLOCK + ZONES_PER_BLOCK * ZONES_PER_BLOCK;
 /// Maximum length of a Minix file in bytes.
-pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES as u64;
+pub(crate) const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX as u64 * BLOCK_BYTES as u64;
 /// Inode number of the root directory.
 pub(crate) const ROOT_INODE: u32 = 1;
 /// Magic number that identifies a Minix super block.
@@ -320,8 +320,8 @@ impl Volume {
             self.zone_map.blocks(),
             self.first_data_zone,
             0,
-            (MOST_BYTES >> 16) as u32,
-            MOST_BYTES as u32 & 0xffff,
+            (FILE_BYTES_MAX >> 16) as u32,
+            FILE_BYTES_MAX as u32 & 0xffff,
             u32::from(MAGIC),
         ];
         for (place, value) in words.into_iter().enumerate() {

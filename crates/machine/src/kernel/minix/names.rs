@@ -33,7 +33,7 @@ enum EntryWanted<'a> {
 }
 
 /// Maximum link count of a Minix inode. The count is a byte; the limit leaves some room.
-pub(super) const MOST_LINKS: u8 = 127;
+pub(super) const LINKS_MAX: u8 = 127;
 
 /// Converts a name to its form in a directory entry. Silently truncates a longer name.
 fn truncate_name(name: &str) -> [u8; NAME_BYTES] {
@@ -260,7 +260,7 @@ impl ServerCall<'_> {
             self.put_inode(known).await?;
             return Err(Errno::Exists);
         }
-        if self.with_inode(last.parent, |inode| inode.link_count) >= MOST_LINKS {
+        if self.with_inode(last.parent, |inode| inode.link_count) >= LINKS_MAX {
             return Err(Errno::TooManyLinks);
         }
         let node = self.make_node(last, Kind::Directory).await?;

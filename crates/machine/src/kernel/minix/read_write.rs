@@ -4,7 +4,7 @@
 use super::blocks::{BlockOrEnd, ContentsNeeded, ServerCall, device_of_drive};
 use super::cache::{BlockKey, BufferId, SharedBytes};
 use super::inodes::{BLOCK_BEYOND_LIMIT, DriveInode, block_offset};
-use super::layout::{BLOCK_BYTES, Kind, MOST_BYTES};
+use super::layout::{BLOCK_BYTES, Kind, FILE_BYTES_MAX};
 use super::message::{DeviceRequest, MinixDevice};
 use crate::errno::Result;
 
@@ -155,7 +155,7 @@ impl ServerCall<'_> {
         (position, memory): (u64, &SharedBytes),
     ) -> (u64, Result<usize>) {
         let wanted = memory.borrow().len();
-        if matches!(to, CachedSource::Node(_)) && position + wanted as u64 > MOST_BYTES {
+        if matches!(to, CachedSource::Node(_)) && position + wanted as u64 > FILE_BYTES_MAX {
             return (position, Err(BLOCK_BEYOND_LIMIT));
         }
         let mut done = 0;

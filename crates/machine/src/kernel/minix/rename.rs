@@ -3,7 +3,7 @@
 use super::blocks::ServerCall;
 use super::inodes::DriveInode;
 use super::layout::Kind;
-use super::names::{MOST_LINKS, PathEnd, is_self_or_parent};
+use super::names::{LINKS_MAX, PathEnd, is_self_or_parent};
 use crate::errno::{Errno, Result};
 
 impl ServerCall<'_> {
@@ -58,7 +58,7 @@ impl ServerCall<'_> {
             }
         } else if directory
             && old.parent != new.parent
-            && self.with_inode(new.parent, |inode| inode.link_count) >= MOST_LINKS
+            && self.with_inode(new.parent, |inode| inode.link_count) >= LINKS_MAX
         {
             return Err(Errno::TooManyLinks);
         }

@@ -14,7 +14,7 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// Largest file position under Minix, where programs have a signed 32-bit offset.
-pub(super) const MOST_POSITION: u64 = i32::MAX as u64;
+pub(super) const POSITION_MAX: u64 = i32::MAX as u64;
 
 impl Minix {
     /// Runs the file server, which receives system calls, performs them and replies. It never ends.
@@ -277,7 +277,7 @@ impl ServerCall<'_> {
             From::End => self.target_bytes(&open.target),
         };
         let to = i128::from(base) + i128::from(offset);
-        if to < 0 || to > i128::from(MOST_POSITION) {
+        if to < 0 || to > i128::from(POSITION_MAX) {
             return Err(Errno::Invalid);
         }
         self.set_position(caller, file, to as u64);
@@ -352,7 +352,7 @@ fn transfer_position(at: Option<u64>, open: &Descriptor) -> Result<u64> {
     match (at, &open.target) {
         (None, _) => Ok(open.position),
         (Some(_), DescriptorTarget::Pipe(_)) => Err(Errno::IllegalSeek),
-        (Some(at), _) if at > MOST_POSITION => Err(Errno::Invalid),
+        (Some(at), _) if at > POSITION_MAX => Err(Errno::Invalid),
         (Some(at), _) => Ok(at),
     }
 }

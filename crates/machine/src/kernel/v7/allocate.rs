@@ -6,7 +6,7 @@ use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
 use super::V7View;
 use super::layout::{
-    FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT_INODE, decode_free,
+    FIRST_INODE_BLOCK, INODE_BYTES, Inode, LISTED_FREE_BLOCKS_MAX, LISTED_FREE_INODES_MAX, ROOT_INODE, decode_free,
     encode_free,
 };
 use super::{BLOCK_BYTES_U32, BufferId, InodeInCore, V7InodeInCore, V7Volume};
@@ -70,7 +70,7 @@ impl V7View<'_> {
             if free.is_empty() {
                 free.push(0);
             }
-            (free.len() == MOST_FREE).then(|| encode_free(free))
+            (free.len() == LISTED_FREE_BLOCKS_MAX).then(|| encode_free(free))
         });
         if let Some(bytes) = full {
             let key = Self::block_key(volume, block);
@@ -146,7 +146,7 @@ impl V7View<'_> {
         // Somebody may have filled them meanwhile.
         let mut found = self.with_volume(volume, |volume| volume.superblock.free_inodes.len());
         for block in FIRST_INODE_BLOCK..end {
-            if found >= MOST_INODES || (inode == 0 && found > 0) {
+            if found >= LISTED_FREE_INODES_MAX || (inode == 0 && found > 0) {
                 break;
             }
             let id = self.read_block(process, volume, block).await;
@@ -160,7 +160,7 @@ impl V7View<'_> {
                 for free in free {
                     inode += 1;
                     let number = InodeNumber(inode);
-                    let listed = volume.superblock.free_inodes.len() >= MOST_INODES;
+                    let listed = volume.superblock.free_inodes.len() >= LISTED_FREE_INODES_MAX;
                     if free && !listed && !volume.inodes.contains_key(&number) {
                         volume.superblock.free_inodes.push(inode);
                     }
@@ -177,7 +177,7 @@ impl V7View<'_> {
     pub(super) fn free_inode(&self, node: Vnode) {
         self.with_volume(node.volume, |volume| {
             let inodes = &mut volume.superblock.free_inodes;
-            if !volume.inode_list.is_locked && inodes.len() < MOST_INODES {
+            if !volume.inode_list.is_locked && inodes.len() < LISTED_FREE_INODES_MAX {
                 inodes.push(node.inode.0);
                 volume.modified = true;
             }

@@ -23,12 +23,12 @@ pub(crate) const DIRECT_ADDRESSES: u32 = 10;
 /// Number of block numbers in an indirect block.
 pub(crate) const POINTERS_PER_BLOCK: u32 = (BLOCK_BYTES / 4) as u32;
 /// Maximum length of a seventh edition file in blocks.
-const MOST_BLOCKS: u64 = DIRECT_ADDRESSES as u64
+const FILE_BLOCKS_MAX: u64 = DIRECT_ADDRESSES as u64
     + POINTERS_PER_BLOCK as u64
     + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64
     + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64;
 /// Maximum length of a seventh edition file in bytes.
-pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS * BLOCK_BYTES as u64;
+pub(crate) const FILE_BYTES_MAX: u64 = FILE_BLOCKS_MAX * BLOCK_BYTES as u64;
 /// Block number of the super block, directly behind the boot block.
 pub(crate) const SUPERBLOCK_BLOCK: u32 = 1;
 /// Block number of the first inode block.
@@ -37,11 +37,11 @@ pub(crate) const FIRST_INODE_BLOCK: u32 = 2;
 pub(crate) const ROOT_INODE: u32 = 2;
 /// Maximum number of free blocks listed in the super block, or in a block of the free list's chain
 /// (`NICFREE`).
-pub(crate) const MOST_FREE: usize = 50;
+pub(crate) const LISTED_FREE_BLOCKS_MAX: usize = 50;
 /// Maximum number of free inodes listed in the super block (`NICINOD`).
-pub(crate) const MOST_INODES: usize = 100;
+pub(crate) const LISTED_FREE_INODES_MAX: usize = 100;
 /// Maximum number of inodes that mkfs creates, before rounding to whole blocks.
-const MOST_INODES_MADE: u32 = 65_500;
+const INODES_MAX: u32 = 65_500;
 /// Number of partition blocks per inode block, the default of mkfs.
 const BLOCKS_PER_INODE_BLOCK: u32 = 25;
 
@@ -184,10 +184,10 @@ pub(crate) struct Superblock {
 }
 
 const FREE_BLOCKS_OFFSET: usize = 6;
-const FREE_INODES_OFFSET: usize = FREE_BLOCKS_OFFSET + 2 + 4 * MOST_FREE;
+const FREE_INODES_OFFSET: usize = FREE_BLOCKS_OFFSET + 2 + 4 * LISTED_FREE_BLOCKS_MAX;
 /// Offset of the interleave parameters in the super block. They follow the free inodes, four flags,
 /// the time, and the counts of free blocks and inodes, which the kernel does not keep.
-const INTERLEAVE_OFFSET: usize = FREE_INODES_OFFSET + 2 + 2 * MOST_INODES + 14;
+const INTERLEAVE_OFFSET: usize = FREE_INODES_OFFSET + 2 + 2 * LISTED_FREE_INODES_MAX + 14;
 
 impl Superblock {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -195,7 +195,7 @@ impl Superblock {
         write_u16(&mut bytes, 0, self.first_data_block as u16);
         write_u32(&mut bytes, 2, self.blocks);
         bytes[FREE_BLOCKS_OFFSET..FREE_INODES_OFFSET]
-            .copy_from_slice(&encode_free(&self.free_blocks)[..2 + 4 * MOST_FREE]);
+            .copy_from_slice(&encode_free(&self.free_blocks)[..2 + 4 * LISTED_FREE_BLOCKS_MAX]);
         write_u16(
             &mut bytes,
             FREE_INODES_OFFSET,
@@ -214,7 +214,7 @@ impl Superblock {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Self {
-        let inodes = usize::from(read_u16(bytes, FREE_INODES_OFFSET)).min(MOST_INODES);
+        let inodes = usize::from(read_u16(bytes, FREE_INODES_OFFSET)).min(LISTED_FREE_INODES_MAX);
         Self {
             first_data_block: u32::from(read_u16(bytes, 0)),
             blocks: read_u32(bytes, 2),
@@ -259,7 +259,7 @@ pub(crate) fn encode_free(free: &[u32]) -> Vec<u8> {
 
 /// Decodes a list of free blocks from a block of the free list's chain.
 pub(crate) fn decode_free(bytes: &[u8]) -> Vec<u32> {
-    let count = usize::from(read_u16(bytes, 0)).min(MOST_FREE);
+    let count = usize::from(read_u16(bytes, 0)).min(LISTED_FREE_BLOCKS_MAX);
     (0..count)
         .map(|place| read_u32(bytes, 2 + 4 * place))
         .collect()
@@ -316,7 +316,7 @@ fn empty_superblock(bytes: u64, parameters: V7Parameters) -> Result<Superblock, 
         return Err(MkfsError::TooLarge(blocks));
     }
     let inode_blocks =
-        (blocks as u32 / BLOCKS_PER_INODE_BLOCK).clamp(1, MOST_INODES_MADE / INODES_PER_BLOCK);
+        (blocks as u32 / BLOCKS_PER_INODE_BLOCK).clamp(1, INODES_MAX / INODES_PER_BLOCK);
     let first_data_block = FIRST_INODE_BLOCK + inode_blocks;
     if blocks <= u64::from(first_data_block) + 1 {
         return Err(MkfsError::TooSmall(blocks));
@@ -363,7 +363,7 @@ pub(crate) fn mkfs(
     let mut superblock = empty_superblock(bytes, parameters)?;
     let mut chained = Vec::new();
     for block in free_order(&superblock, parameters) {
-        if superblock.free_blocks.len() == MOST_FREE {
+        if superblock.free_blocks.len() == LISTED_FREE_BLOCKS_MAX {
             write(block, &encode_free(&superblock.free_blocks));
             chained = std::mem::take(&mut superblock.free_blocks);
         }

@@ -15,7 +15,7 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// Maximum link count of a seventh edition inode: the largest `short` of the 80286.
-const MOST_LINKS: u16 = i16::MAX as u16;
+const LINKS_MAX: u16 = i16::MAX as u16;
 
 /// Last name of a path with the result of its look-up, and its parent directory, in use and locked.
 struct V7PathEnd {
@@ -276,7 +276,7 @@ impl V7View<'_> {
             return Err(Errno::Exists);
         }
         let parent = last.parent;
-        if self.with_inode(parent, |inode| inode.link_count) >= MOST_LINKS {
+        if self.with_inode(parent, |inode| inode.link_count) >= LINKS_MAX {
             return Err(Errno::TooManyLinks);
         }
         let node = self

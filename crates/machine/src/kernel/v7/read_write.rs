@@ -5,7 +5,7 @@ use super::super::Vnode;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::V7View;
-use super::layout::{BLOCK_BYTES, MOST_BYTES};
+use super::layout::{BLOCK_BYTES, FILE_BYTES_MAX};
 use super::{BLOCK_BYTES_U32, BlockKey};
 use crate::errno::{Errno, Result};
 use crate::written::Written;
@@ -98,7 +98,7 @@ impl V7View<'_> {
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
-            if at >= MOST_BYTES {
+            if at >= FILE_BYTES_MAX {
                 return (done, Err(Errno::FileTooLarge));
             }
             let piece = next_part(at, data.len() - done);

@@ -12,7 +12,7 @@ mod arm;
 mod policy;
 mod stream;
 
-pub use policy::{MOST_AHEAD_SECTORS, Policy};
+pub use policy::{AHEAD_SECTORS_MAX, Policy};
 
 use crate::controllers::Controller;
 use crate::hardware::cache::{CacheStatistics, SectorCache};

@@ -8,6 +8,6 @@ mod tests;
 
 pub use driver::{ScanFrom, VmeDriverConfig};
 pub use hardware::{
-    Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
+    Caching, AHEAD_SECTORS_MAX, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
 };
 pub use specification::Specification;

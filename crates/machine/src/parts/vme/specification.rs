@@ -2,7 +2,7 @@
 
 use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
-    Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
+    Caching, AHEAD_SECTORS_MAX, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
 use crate::driver::QueueOrder;
 use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
@@ -145,7 +145,7 @@ fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     );
     let ahead = reader.optional_integer(
         "read_ahead_sectors",
-        0..=u64::from(MOST_AHEAD_SECTORS),
+        0..=u64::from(AHEAD_SECTORS_MAX),
         "read-ahead of all accesses in sectors, instead of one value for each kind of access",
     );
     own.map(|own| {
@@ -176,7 +176,7 @@ fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
     let bits = reader.text(&key, &doc);
     let ahead = reader.integer(
         &format!("{}_read_ahead_sectors", class.name()),
-        0..=u64::from(MOST_AHEAD_SECTORS),
+        0..=u64::from(AHEAD_SECTORS_MAX),
         &format!("read-ahead of {of}, in sectors"),
     );
     match Policy::parse(&bits, ahead as u32) {

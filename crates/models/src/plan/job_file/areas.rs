@@ -1,6 +1,6 @@
 //! Areas of a drive, or of a user's file, that stand for the files and devices of a job file.
 
-use super::MOST_FILES_SHOWN;
+use super::FILES_SHOWN_MAX;
 use diskperf_fio::job::Engine;
 use diskperf_fio::plan;
 use diskperf_fio::{Job, JobFile};
@@ -81,14 +81,14 @@ impl Layout {
         if count < 2 {
             return None;
         }
-        let areas = self.areas.iter().take(MOST_FILES_SHOWN);
+        let areas = self.areas.iter().take(FILES_SHOWN_MAX);
         let shown: Vec<String> = areas
             .map(|(path, area)| {
                 let size = format_size(area.length_bytes);
                 format!("{path}: {size} from byte {}", area.start_bytes)
             })
             .collect();
-        let more = match count.saturating_sub(MOST_FILES_SHOWN) {
+        let more = match count.saturating_sub(FILES_SHOWN_MAX) {
             0 => String::new(),
             more => format!("; and {more} more"),
         };

@@ -5,7 +5,7 @@ use diskperf_fio::{Job, Problem};
 
 /// Lists the problems of a job that storage of this machine cannot run but a model can.
 pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
-    let engine = job.engine.elsewhere.filter(|other| !other.is_native());
+    let engine = job.engine.elsewhere.filter(|other| !other.is_same_here());
     let engine = engine.map(|other| {
         let title = format!("ioengine={} on storage of this machine", other.name);
         let help = "model the drive, as by --on bare-nvme-tlc, or use ioengine=libaio on a device that the system has mapped";

@@ -19,7 +19,7 @@ const SMALLEST_SECTOR_BYTES: u64 = 512;
 
 /// Maximum number of times that a program's own default size is halved. It is then about that of
 /// the other programs.
-const MOST_HALVED: u32 = 3;
+const HALVINGS_MAX: u32 = 3;
 
 /// Returns the default bytes that programs transfer on this computer.
 pub(super) fn usual_bytes(computer: &Computer) -> u64 {
@@ -81,7 +81,7 @@ impl ModelPlan {
         let usual = programs.any(|program| program.usual_bytes().is_some());
         let mut shrunk = false;
         if usual {
-            while self.usual_sizes_halved < Some(MOST_HALVED) && self.check_sizes().is_err() {
+            while self.usual_sizes_halved < Some(HALVINGS_MAX) && self.check_sizes().is_err() {
                 self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
                 shrunk = true;
             }

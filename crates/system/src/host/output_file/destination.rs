@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of symbolic links in one path, as in the kernel.
-const MOST_LINKS: usize = 40;
+const LINKS_MAX: usize = 40;
 
 /// Symbolic link of another user that root followed.
 #[derive(Debug)]
@@ -253,7 +253,7 @@ impl PathResolver {
         name: &OsStr,
     ) -> Result<Vec<OsString>, OutputProblem> {
         self.link_count += 1;
-        if self.link_count > MOST_LINKS {
+        if self.link_count > LINKS_MAX {
             return Err(Errno::LOOP.into());
         }
         let path = self.path.join(name);

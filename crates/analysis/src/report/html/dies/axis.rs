@@ -9,12 +9,12 @@ pub(super) const WIDTH: f64 = 830.0;
 pub(super) const RIGHT: f64 = 28.0;
 
 /// Maximum number of steps between two labels of the whole axis.
-const MOST_STEPS: f64 = 9.0;
+const STEPS_MAX: f64 = 9.0;
 
 /// Returns the labelled times from `from_ns` to `until_ns` with their labels.
 pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     let length = until_ns - from_ns;
-    let least = (length / MOST_STEPS).max(1.0);
+    let least = (length / STEPS_MAX).max(1.0);
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|one| one * power);
     let step = steps.into_iter().find(|step| *step >= least);
@@ -26,7 +26,7 @@ pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     };
     let digits = (-(step / unit_ns).log10().floor()).max(0.0) as usize;
     let first = (from_ns / step).ceil();
-    let count = ((until_ns / step).floor() - first).clamp(0.0, 2.0 * MOST_STEPS) as usize;
+    let count = ((until_ns / step).floor() - first).clamp(0.0, 2.0 * STEPS_MAX) as usize;
     let tick = |number: usize| {
         let at = (first + number as f64) * step;
         (at, format!("{:.digits$} {unit}", at / unit_ns))

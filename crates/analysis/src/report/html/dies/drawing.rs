@@ -28,11 +28,11 @@ const BAR_HEIGHT: f64 = 9.0;
 const LETTER_WIDTH: f64 = 6.6;
 const REQUEST_HEIGHT: f64 = CAPTION_HEIGHT + BAR_HEIGHT + 5.0;
 /// Divisor of a request's total wait. The picture does not mention a cause below that share.
-const LEAST_CAUSE: u64 = 50;
+const CAUSE_WAIT_DIVISOR_MAX: u64 = 50;
 /// Height of the rows of all dies together, in the picture's pixels.
 const DIES_HEIGHT: f64 = 360.0;
-const LEAST_DIE: f64 = 5.0;
-const MOST_DIE: f64 = 16.0;
+const DIE_HEIGHT_MIN: f64 = 5.0;
+const DIE_HEIGHT_MAX: f64 = 16.0;
 const CHANNEL_GAP: f64 = 4.0;
 
 impl PictureView {
@@ -53,7 +53,7 @@ struct DieRows {
 impl DieRows {
     fn from_drive(drive: &DriveGeometry) -> Self {
         Self {
-            height: (DIES_HEIGHT / f64::from(drive.dies.max(1))).clamp(LEAST_DIE, MOST_DIE),
+            height: (DIES_HEIGHT / f64::from(drive.dies.max(1))).clamp(DIE_HEIGHT_MIN, DIE_HEIGHT_MAX),
             channels: drive.channels,
             dies_per_channel: drive.dies.div_ceil(drive.channels).max(1),
         }
@@ -253,7 +253,7 @@ fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
         }
     }
     causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
-    let least = longest_wait(request) / LEAST_CAUSE;
+    let least = longest_wait(request) / CAUSE_WAIT_DIVISOR_MAX;
     causes.retain(|(_, took)| *took >= least);
     causes
 }

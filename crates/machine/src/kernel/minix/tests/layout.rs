@@ -1,7 +1,7 @@
 //! What lies where on a drive.
 
 use super::super::layout::{
-    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, MOST_BLOCKS, MOST_BYTES, MinixParameters,
+    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, FILE_BLOCKS_MAX, FILE_BYTES_MAX, MinixParameters,
     MkfsError, ROOT_INODE, Volume, locate_pointer, read_u16, room_bytes,
 };
 
@@ -50,12 +50,12 @@ fn pointers_go_from_the_inode_to_the_double_indirect_block() {
         (519, BlockPointer::Double(0, 0)),
         (1030, BlockPointer::Double(0, 511)),
         (1031, BlockPointer::Double(1, 0)),
-        (MOST_BLOCKS - 1, BlockPointer::Double(511, 511)),
+        (FILE_BLOCKS_MAX - 1, BlockPointer::Double(511, 511)),
     ] {
         assert_eq!(locate_pointer(block), expected, "{block}");
     }
     // s_max_size of a file system with zones of 1 KB.
-    assert_eq!(MOST_BYTES, 268_966_912);
+    assert_eq!(FILE_BYTES_MAX, 268_966_912);
 }
 
 /// What mkfs prints of a floppy disk of 360 KB and 120 inodes, and of larger

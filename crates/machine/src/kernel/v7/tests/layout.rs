@@ -2,7 +2,7 @@
 
 use super::super::check::V7Checker;
 use super::super::layout::{
-    BLOCK_BYTES, FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_BYTES, MOST_FREE, MkfsError,
+    BLOCK_BYTES, FIRST_INODE_BLOCK, INODE_BYTES, Inode, FILE_BYTES_MAX, LISTED_FREE_BLOCKS_MAX, MkfsError,
     ROOT_INODE, SUPERBLOCK_BLOCK, Superblock, V7Parameters, cylinder_order, free_order, mkfs,
     pointer_path, room_bytes, truncate_name,
 };
@@ -130,7 +130,7 @@ fn pointers_go_from_the_inode_to_the_triple_indirect_block() {
     ] {
         assert_eq!(pointer_path(block), expected, "{block}");
     }
-    assert_eq!(MOST_BYTES, 2_113_674 * 512);
+    assert_eq!(FILE_BYTES_MAX, 2_113_674 * 512);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_fresh_file_system_is_sound_and_has_its_parts() {
         let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
         let first = superblock.first_data_block;
         assert_eq!(first, 2 + (blocks as u32 / 25).max(1));
-        assert!((1..=MOST_FREE).contains(&superblock.free_blocks.len()));
+        assert!((1..=LISTED_FREE_BLOCKS_MAX).contains(&superblock.free_blocks.len()));
         assert_eq!(superblock.free_inodes, [0; 0], "the kernel looks for them");
         assert_eq!(superblock.interleave_step, parameters.gap_blocks as u16 + 1);
         let found = V7Checker {

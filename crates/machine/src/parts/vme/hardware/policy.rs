@@ -24,7 +24,7 @@ pub struct Policy {
 }
 
 /// Maximum read-ahead of a VMEbus controller with policy bits, in sectors (Zachariassen 1987).
-pub const MOST_AHEAD_SECTORS: u32 = 244;
+pub const AHEAD_SECTORS_MAX: u32 = 244;
 
 impl Policy {
     /// Returns the policy bits with their names, in a fixed order.

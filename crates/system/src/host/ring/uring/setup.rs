@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 
 /// Maximum number of requests in an io_uring.
-const MOST_ENTRIES: u32 = 32_768;
+const ENTRIES_MAX: u32 = 32_768;
 
 /// Time that the kernel's submission thread polls an empty queue before it sleeps, in milliseconds.
 const SUBMISSION_THREAD_IDLE_MS: u32 = 10;
@@ -66,7 +66,7 @@ impl SetupRefusal {
         let what = match self.reason {
             RefusalReason::SetupFailed => "of a ring".to_owned(),
             RefusalReason::DepthTooLarge(depth) => {
-                format!("of depth {depth} (at most {MOST_ENTRIES})")
+                format!("of depth {depth} (at most {ENTRIES_MAX})")
             }
             RefusalReason::KernelTooOld => "of a kernel before Linux 5.11".to_owned(),
             RefusalReason::FileRegistrationFailed => "of the files of a ring".to_owned(),
@@ -138,7 +138,7 @@ const FEATURES_BEST_FIRST: [SetupFeatures; 3] = [
 /// Creates the ring with the best features that the kernel supports.
 pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal> {
     let depth = options.depth;
-    if depth > MOST_ENTRIES {
+    if depth > ENTRIES_MAX {
         return Err(SetupRefusal {
             errno: Errno::INVAL,
             reason: RefusalReason::DepthTooLarge(depth),
