@@ -176,7 +176,7 @@ fn the_jobs_of_a_group_have_one_steady_state() {
     ] {
         let words = refused(&text);
         assert!(
-            words.contains("differ in their steady state"),
+            words.contains("have different steady states"),
             "{text}: {words}"
         );
         assert!(words.contains(place), "{text}: {words}");
