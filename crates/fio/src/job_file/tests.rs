@@ -253,8 +253,14 @@ fn its_author_is_told_what_fio_does_instead() {
             "{text}: {titles:?}"
         );
     };
-    told("[x]\ntime_based\n", "time_based has no effect without a runtime");
-    told("[x]\nioengine=psync\niodepth=16\n", "psync always has queue depth 1");
+    told(
+        "[x]\ntime_based\n",
+        "time_based has no effect without a runtime",
+    );
+    told(
+        "[x]\nioengine=psync\niodepth=16\n",
+        "psync always has queue depth 1",
+    );
     told(
         "[x]\nioengine=libaio\niodepth=16\n",
         "libaio waits for each I/O without direct=1",
