@@ -345,7 +345,7 @@ fn a_map_of_extents_is_read_both_ways() {
     is_bijection(&Layout::Mapped(map), 2, 2, 10);
     let upon = extent(32, 2, 0, 0, 3);
     let upon = MappedLayout::new(2, vec![zone], [extents, vec![upon]].concat());
-    assert_eq!(upon.expect_err("twice").1, "block 0 lies there too");
+    assert_eq!(upon.expect_err("twice").1, "block 0 is at the same place");
 }
 
 #[test]

@@ -118,17 +118,14 @@ fn the_only_name_that_begins_so_is_taken() {
 #[test]
 fn an_option_that_shapes_fios_report_is_taken_with_a_note() {
     let words = [
-        ("--output-format=normal", "see --format, which has fio-json"),
-        (
-            "--output-format=json,terse",
-            "see --format, which has fio-json",
-        ),
-        ("--output-format=json+", "see --format, which has fio-json"),
+        ("--output-format=normal", "--format fio-json"),
+        ("--output-format=json,terse", "--format fio-json"),
+        ("--output-format=json+", "--format fio-json"),
         ("--output=C:\\temp\\fio.txt", "redirect it"),
-        ("--minimal", "see --format"),
-        ("--append-terse", "see --format"),
-        ("--terse-version=4", "see --format"),
-        ("--bandwidth-log", "see --format"),
+        ("--minimal", "--format fio-json"),
+        ("--append-terse", "--format fio-json"),
+        ("--terse-version=4", "--format fio-json"),
+        ("--bandwidth-log", "--format fio-json"),
         ("--eta=always", "see --quiet"),
         ("--eta-newline=1s", "see --quiet"),
         ("--status-interval=10", "see --quiet"),

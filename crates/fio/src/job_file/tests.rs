@@ -176,7 +176,7 @@ fn the_jobs_of_a_group_have_one_steady_state() {
     ] {
         let words = refused(&text);
         assert!(
-            words.contains("differ in their steady state"),
+            words.contains("have different steady states"),
             "{text}: {words}"
         );
         assert!(words.contains(place), "{text}: {words}");
@@ -253,8 +253,14 @@ fn its_author_is_told_what_fio_does_instead() {
             "{text}: {titles:?}"
         );
     };
-    told("[x]\ntime_based\n", "time_based without a runtime");
-    told("[x]\nioengine=psync\niodepth=16\n", "psync has depth 1");
+    told(
+        "[x]\ntime_based\n",
+        "time_based has no effect without a runtime",
+    );
+    told(
+        "[x]\nioengine=psync\niodepth=16\n",
+        "psync always has queue depth 1",
+    );
     told(
         "[x]\nioengine=libaio\niodepth=16\n",
         "libaio waits for each I/O without direct=1",
@@ -265,7 +271,7 @@ fn its_author_is_told_what_fio_does_instead() {
     );
     told(
         "[x]\nrw=randrw\nrwmixread=70\nrate_iops=500\n",
-        "rwmixread does nothing",
+        "rwmixread has no effect",
     );
     assert!(!parse("[x]\ntime_based\n").jobs[0].times.time_based);
     assert_eq!(parse("[x]\niodepth=16\n").jobs[0].engine.depth_reached(), 1);
