@@ -7,7 +7,7 @@ mod samples;
 mod spread;
 
 pub use cliffs::{CLIFF_STEP_RATIO_MAX, Cliff, number};
-pub use goal::{Doubt, P99_CALLS_MIN, Figures, Goal, p99_range};
+pub use goal::{Doubt, Figures, Goal, P99_CALLS_MIN, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
 

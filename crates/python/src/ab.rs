@@ -1,6 +1,6 @@
 //! A/B measurements.
 
-use crate::arguments::{REPETITIONS_MAX, Options, counted};
+use crate::arguments::{Options, REPETITIONS_MAX, counted};
 use crate::compare::{Compared, share, shared};
 use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;

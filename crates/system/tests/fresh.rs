@@ -22,7 +22,7 @@ fn needs(kind: &'static str) -> Vec<Needs> {
         "xfs" => ["mkfs.xfs", "xfs_repair"],
         _ => ["mkfs.btrfs", "btrfs"],
     };
-    let mut needs = vec![Needs::LoopTraversal, Needs::Filesystem(kind)];
+    let mut needs = vec![Needs::LoopDevices, Needs::Filesystem(kind)];
     needs.extend(tools.map(Needs::Tool));
     needs
 }

@@ -111,7 +111,7 @@ fn a_memory_file_system_is_never_direct() {
 fn a_file_whose_data_is_journalled_is_never_direct() {
     const NAME: &str = "a_file_whose_data_is_journalled_is_never_direct";
     let needs = [
-        Needs::LoopTraversal,
+        Needs::LoopDevices,
         Needs::Tool("mkfs.ext4"),
         Needs::Filesystem("ext4"),
     ];
@@ -151,7 +151,7 @@ fn a_file_whose_data_is_journalled_is_never_direct() {
 
 #[test]
 fn a_block_device_is_not_its_node() {
-    if !can_run("a_block_device_is_not_its_node", &[Needs::LoopTraversal]) {
+    if !can_run("a_block_device_is_not_its_node", &[Needs::LoopDevices]) {
         return;
     }
     let scratch = Scratch::new();

@@ -333,7 +333,7 @@ fn a_discard_leaves_a_hole() {
 #[test]
 fn a_device_that_fails_fails_single_requests() {
     let test = "a_device_that_fails_fails_single_requests";
-    if !can_run(test, &[Needs::LoopTraversal]) {
+    if !can_run(test, &[Needs::LoopDevices]) {
         return;
     }
     let scratch = Scratch::new();

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use support::{LoopDevice, Needs, Scratch, Undo, can_run, checksum, fill, run};
 
-const LOOPS: &[Needs] = &[Needs::LoopTraversal, Needs::Tool("wipefs")];
+const LOOPS: &[Needs] = &[Needs::LoopDevices, Needs::Tool("wipefs")];
 
 fn device(path: &Path) -> BlockDevice {
     BlockDevice::from_path(path).unwrap()

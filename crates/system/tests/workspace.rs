@@ -323,7 +323,7 @@ fn mounted_ext2(scratch: &Scratch, device: &LoopDevice, options: &str) -> (PathB
 #[test]
 fn full_and_read_only_file_systems_are_refused() {
     const NAME: &str = "full_and_read_only_file_systems_are_refused";
-    if !can_run(NAME, &[Needs::LoopTraversal, Needs::Tool("mkfs.ext2")]) {
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
         return;
     }
     let scratch = Scratch::new();
@@ -353,7 +353,7 @@ fn full_and_read_only_file_systems_are_refused() {
 #[test]
 fn a_mount_inside_keeps_the_folder_from_being_removed() {
     const NAME: &str = "a_mount_inside_keeps_the_folder_from_being_removed";
-    if !can_run(NAME, &[Needs::LoopTraversal]) {
+    if !can_run(NAME, &[Needs::LoopDevices]) {
         return;
     }
     let scratch = Scratch::new();
@@ -521,7 +521,7 @@ fn child_holds_a_fresh_file_system() {
 #[test]
 fn a_killed_owner_leaves_only_what_is_found_and_removed() {
     const NAME: &str = "a_killed_owner_leaves_only_what_is_found_and_removed";
-    if !can_run(NAME, &[Needs::LoopTraversal, Needs::Tool("mkfs.ext2")]) {
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
         return;
     }
     let scratch = Scratch::new();
@@ -548,7 +548,7 @@ fn a_killed_owner_leaves_only_what_is_found_and_removed() {
 #[test]
 fn the_kernel_may_be_first_in_cleaning_up() {
     const NAME: &str = "the_kernel_may_be_first_in_cleaning_up";
-    if !can_run(NAME, &[Needs::LoopTraversal, Needs::Tool("mkfs.ext2")]) {
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
         return;
     }
     let scratch = Scratch::new();
@@ -568,7 +568,7 @@ fn the_kernel_may_be_first_in_cleaning_up() {
 #[test]
 fn what_a_killed_owner_left_mounted_and_attached_is_taken_down() {
     const NAME: &str = "what_a_killed_owner_left_mounted_and_attached_is_taken_down";
-    if !can_run(NAME, &[Needs::LoopTraversal, Needs::Tool("mkfs.ext2")]) {
+    if !can_run(NAME, &[Needs::LoopDevices, Needs::Tool("mkfs.ext2")]) {
         return;
     }
     // Of this thread alone: a process that another test starts meanwhile in a

@@ -10,7 +10,7 @@ use super::document::{Block, Column, Grid, Group};
 use super::unwritten;
 use crate::comparison::Judgement;
 use crate::tuning::{
-    CLIFF_SHARE, Cliff, P99_CALLS_MIN, Goal, Places, Searched, Spread, Standing, Tuned,
+    CLIFF_SHARE, Cliff, Goal, P99_CALLS_MIN, Places, Searched, Spread, Standing, Tuned,
 };
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;

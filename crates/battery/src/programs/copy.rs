@@ -4,7 +4,7 @@
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::load::YesNo;
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, ProgramError, gcd};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
@@ -99,7 +99,11 @@ impl Pattern for CopyProgram {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let source = Self::input_path(worker);
             let source = system

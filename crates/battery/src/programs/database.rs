@@ -6,7 +6,7 @@ use crate::load::distribution::{BlockDraws, Distribution};
 use crate::load::pace::IssuePace;
 use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, new_field};
 use crate::parameter::{ParameterField, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, gcd};
 use crate::random::RandomDraws;
 use crate::ring::IoRing;
@@ -83,7 +83,8 @@ impl Database {
     }
 
     fn group_bytes(&self) -> u64 {
-        self.clients * ((self.pages_read + self.pages_written) * self.page_bytes + self.log_record_bytes)
+        self.clients
+            * ((self.pages_read + self.pages_written) * self.page_bytes + self.log_record_bytes)
     }
 }
 
@@ -192,7 +193,11 @@ impl Pattern for Database {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, _buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let bytes = self.load.area_bytes;
             let (file, _) = self
@@ -204,7 +209,9 @@ impl Pattern for Database {
                 YesNo::Yes => Open::READ_WRITE,
                 YesNo::No => Open::WRITE,
             };
-            let log_file = system.open(&log.file_path, how.direct(worker.direct)).await?;
+            let log_file = system
+                .open(&log.file_path, how.direct(worker.direct))
+                .await?;
             let ring = Load {
                 queue_depth: self.slot_count(),
                 ..self.load.clone()
@@ -293,7 +300,8 @@ impl<'a> PageRequests<'a> {
             self.pending_requests.push(request);
         }
         for _ in 0..clients * writes {
-            self.changed_pages.push(self.page_draws.draw_block(&mut self.random));
+            self.changed_pages
+                .push(self.page_draws.draw_block(&mut self.random));
         }
     }
 

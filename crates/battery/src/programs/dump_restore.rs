@@ -11,7 +11,7 @@ mod restore;
 
 use crate::load::YesNo;
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, ProgramError};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
@@ -147,18 +147,26 @@ impl Pattern for DumpRestore {
     fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
-                self.surveyed_dump = Some(DumpPlan::survey(system, worker, || self.new_tree(worker))?);
+                self.surveyed_dump =
+                    Some(DumpPlan::survey(system, worker, || self.new_tree(worker))?);
             }
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let pipe = system.pipe_end(0).await?;
             match worker.pipe_end() {
                 PipeEnd::Write => {
-                    let dump = self.surveyed_dump.as_ref().expect("the survey found what to dump");
+                    let dump = self
+                        .surveyed_dump
+                        .as_ref()
+                        .expect("the survey found what to dump");
                     dump.run(system, worker, (pipe, buffer)).await
                 }
                 PipeEnd::Read => {

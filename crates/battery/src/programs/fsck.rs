@@ -8,7 +8,7 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{ParameterField, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
 use crate::workload::populate::{self, CALL_BYTES, seed_field};
@@ -155,7 +155,11 @@ impl Pattern for Fsck {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let reads = self.reads.as_ref().expect("the survey found what to read");
             let file = match &reads.device_path {

@@ -4,8 +4,8 @@
 
 use crate::load::pace::IssuePace;
 use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, new_field};
-use crate::parameter::{ParameterField, SizeMix, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::parameter::{ParameterField, ParameterValue, SizeMix};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, gcd};
 use crate::random::RandomDraws;
 use crate::ring::IoRing;
@@ -96,7 +96,9 @@ impl Pattern for LogAppend {
         ProgramProperties {
             media: &[Medium::Directory],
             appends_log: true,
-            offered_bytes_per_s: self.load.offered_bytes_per_s(largest * self.records_per_commit),
+            offered_bytes_per_s: self
+                .load
+                .offered_bytes_per_s(largest * self.records_per_commit),
             ..self.load.properties(largest, true)
         }
     }
@@ -106,7 +108,8 @@ impl Pattern for LogAppend {
     }
 
     fn validation_error(&self) -> Option<String> {
-        self.load.validation_error(self.record_bytes.size_max() * self.records_per_commit)
+        self.load
+            .validation_error(self.record_bytes.size_max() * self.records_per_commit)
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
@@ -146,7 +149,11 @@ impl Pattern for LogAppend {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, _buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let how = match (self.preallocate, self.load.verify) {
                 (YesNo::No, YesNo::No) => Open::CREATE,
@@ -162,7 +169,11 @@ impl Pattern for LogAppend {
             };
             let largest = self.record_bytes.size_max();
             ring.open_ring((system, worker), &[file], largest).await?;
-            let mut ring = IoRing::new(system, Slots::new(self.records_per_commit), vec![(file, path)]);
+            let mut ring = IoRing::new(
+                system,
+                Slots::new(self.records_per_commit),
+                vec![(file, path)],
+            );
             ring.verifier = self.load.new_verifier(ring.system, worker);
             let mut log = AppendLog::new((file, 0), self.load.area_bytes, self.sync_call);
             let mut random = RandomDraws::new(worker.seed, RECORD_STREAM);

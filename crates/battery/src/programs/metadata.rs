@@ -8,8 +8,8 @@
 
 use crate::blocks::{pause, write_block};
 use crate::load::{YesNo, new_field};
-use crate::parameter::{ParameterField, NameSubset, ParameterValue, choices};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::parameter::{NameSubset, ParameterField, ParameterValue, choices};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::ProgramError;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
@@ -140,7 +140,10 @@ impl Pattern for Metadata {
     }
 
     fn validation_error(&self) -> Option<String> {
-        if self.verify == YesNo::Yes && self.has_phase(Phase::Unlink) && self.has_phase(Phase::Create) {
+        if self.verify == YesNo::Yes
+            && self.has_phase(Phase::Unlink)
+            && self.has_phase(Phase::Create)
+        {
             return Some(
                 "files that are removed cannot be read back; give program.phases=create+stat+rename"
                     .to_owned(),
@@ -192,18 +195,28 @@ impl Pattern for Metadata {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             system.count_calls(SAMPLE_INTERVAL);
             let tree = MetadataTree::new(self, worker);
             let data = &buffer[..self.file_bytes as usize];
-            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), self.counted_file_bytes());
-            for phase in Phase::ALL.into_iter().filter(|phase| self.has_phase(*phase)) {
+            let mut verifier =
+                CallVerifier::new(self.verify, (&*system, worker), self.counted_file_bytes());
+            for phase in Phase::ALL
+                .into_iter()
+                .filter(|phase| self.has_phase(*phase))
+            {
                 for directory in 0..tree.directory_count {
                     let names = match self.fsync_mode {
-                        Fsync::FileAndDirectory if phase != Phase::Stat => {
-                            Some(system.open(&tree.directory_path(directory), Open::READ).await?)
-                        }
+                        Fsync::FileAndDirectory if phase != Phase::Stat => Some(
+                            system
+                                .open(&tree.directory_path(directory), Open::READ)
+                                .await?,
+                        ),
                         _ => None,
                     };
                     for number in tree.files_in_directory(directory) {
@@ -291,7 +304,9 @@ impl Metadata {
         let file = system.open(&path, Open::WRITE.create_new()).await?;
         match contents {
             _ if self.file_bytes == 0 => {}
-            FileContents::Constant(data) => write_block(system, file, data, Nanoseconds::ZERO).await?,
+            FileContents::Constant(data) => {
+                write_block(system, file, data, Nanoseconds::ZERO).await?
+            }
             FileContents::Verified(verifier) => {
                 let index = verifier.add_file(tree.last_name(number));
                 let open = (&mut *system, file);
@@ -367,11 +382,17 @@ impl MetadataTree {
     }
 
     fn file_path(&self, number: u64) -> String {
-        format!("{}/f{number}", self.directory_path(self.directory_of_file(number)))
+        format!(
+            "{}/f{number}",
+            self.directory_path(self.directory_of_file(number))
+        )
     }
 
     fn second_path(&self, number: u64) -> String {
-        format!("{}/r{number}", self.directory_path(self.directory_of_file(number)))
+        format!(
+            "{}/r{number}",
+            self.directory_path(self.directory_of_file(number))
+        )
     }
 
     /// Returns the last name of a file, after all phases that rename it.
@@ -426,13 +447,17 @@ mod tests {
                     directory_count: directories,
                     has_second_names: false,
                 };
-                let of = |directory| tree.files_in_directory(directory).map(move |file| (file, directory));
+                let of = |directory| {
+                    tree.files_in_directory(directory)
+                        .map(move |file| (file, directory))
+                };
                 let all: Vec<(u64, u64)> = (0..directories).flat_map(of).collect();
                 let expected: Vec<(u64, u64)> = (0..files)
                     .map(|file| (file, tree.directory_of_file(file)))
                     .collect();
                 assert_eq!(all, expected, "{files} files in {directories} directories");
-                let counts = (0..directories).map(|one| tree.files_in_directory(one).count() as u64);
+                let counts =
+                    (0..directories).map(|one| tree.files_in_directory(one).count() as u64);
                 let (least, most) = (counts.clone().min().unwrap(), counts.max().unwrap());
                 assert!(
                     most - least <= 1,

@@ -4,11 +4,15 @@
 
 use crate::load::YesNo;
 use crate::parameter::ParameterField;
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture, empty_phase};
+use crate::pattern::{
+    Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext, empty_phase,
+};
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
-use crate::workload::populate::{CALL_BYTES, tree_description, make_tree, record_tree, remove_old_trees, seed_field, top_path};
+use crate::workload::populate::{
+    CALL_BYTES, make_tree, record_tree, remove_old_trees, seed_field, top_path, tree_description,
+};
 use crate::workload::tree::{self, TREE_NAME, Tree};
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::WorkerMeasure;
@@ -78,7 +82,11 @@ impl Pattern for Populate {
         empty_phase()
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, _buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let tree = self.tree.as_ref().expect("the survey drew it");
             let mut verifier = CallVerifier::new(self.verify, (&*system, worker), CALL_BYTES);

@@ -5,7 +5,7 @@ use crate::load::area::{Area, AreaProgram, OffsetChoice};
 use crate::load::distribution::Distribution;
 use crate::load::generator::{RandomOffsetOptions, RandomRequests};
 use crate::load::{AREA, LoadRequest, YesNo, new_field};
-use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::parameter::{ParameterField, ParameterValue, SizeMix};
 use crate::pattern::ProgramEntry;
 use crate::program::gcd;
 use crate::worker::Worker;
@@ -91,7 +91,8 @@ impl OffsetChoice for RandomOffsets {
             align_bytes: self.offset_step_bytes(&area.block_sizes),
         };
         let place = (area.start_bytes, bytes);
-        let mut requests = RandomRequests::new(area.size_mix_and_write_share(), &choice, place, worker.seed);
+        let mut requests =
+            RandomRequests::new(area.size_mix_and_write_share(), &choice, place, worker.seed);
         move || requests.draw_request()
     }
 }

@@ -8,8 +8,8 @@
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::load::YesNo;
-use crate::parameter::{ParameterField, SizeMix, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::parameter::{ParameterField, ParameterValue, SizeMix};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, gcd};
 use crate::random::RandomDraws;
 use crate::verify::calls::CallVerifier;
@@ -135,12 +135,16 @@ impl Pattern for RandomMix {
     }
 
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
-        Box::pin(
-            async move { ensure_file(system, worker, &Self::input_path(worker), self.area_bytes).await },
-        )
+        Box::pin(async move {
+            ensure_file(system, worker, &Self::input_path(worker), self.area_bytes).await
+        })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let access = if self.write_share > 0.0 {
                 Open::READ_WRITE

@@ -3,7 +3,7 @@
 
 use crate::blocks::{ensure_file, read_block};
 use crate::parameter::ParameterField;
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::Input;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
@@ -38,11 +38,21 @@ impl Pattern for ReadProgram {
 
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            ensure_file(system, worker, &worker.shared_file_path(), worker.size_bytes).await
+            ensure_file(
+                system,
+                worker,
+                &worker.shared_file_path(),
+                worker.size_bytes,
+            )
+            .await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
                 .open(&worker.shared_file_path(), Open::READ.direct(worker.direct))

@@ -6,9 +6,9 @@
 //! ones, removes them in a random order, and repeats this. The file system alone decides which
 //! blocks it then allocates.
 
-use crate::blocks::{new_data_buffer, ensure_file, read_block, write_block};
+use crate::blocks::{ensure_file, new_data_buffer, read_block, write_block};
 use crate::parameter::{ParameterField, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::{Input, ProgramError, gcd};
 use crate::random::RandomDraws;
 use crate::worker::{Medium, Worker};
@@ -106,13 +106,15 @@ impl Pattern for ReadFiles {
                 Err(error) => return Err(error.into()),
             };
             if !made {
-                self.remove_old_and_make_directories(system, worker, files.len()).await?;
+                self.remove_old_and_make_directories(system, worker, files.len())
+                    .await?;
             }
             for (path, length) in &files {
                 match ensure_file(system, worker, path, *length).await {
                     // The files before it were made when the size was smaller.
                     Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
-                        self.remove_old_and_make_directories(system, worker, files.len()).await?;
+                        self.remove_old_and_make_directories(system, worker, files.len())
+                            .await?;
                         ensure_file(system, worker, path, *length).await?;
                     }
                     result => result?,
@@ -122,7 +124,11 @@ impl Pattern for ReadFiles {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             for (path, length) in self.files(worker) {
                 let how = Open::READ.direct(worker.direct);
@@ -171,7 +177,11 @@ impl ReadFiles {
     }
 
     /// Ages the file system: creates small files and removes them all, as often as `churn` says.
-    async fn age_filesystem(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+    async fn age_filesystem(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Result<(), ProgramError> {
         let mut draws = RandomDraws::new(worker.seed, CHURN_STREAM);
         let buffer = new_data_buffer(CHURN_FILE_BYTES_MAX, worker.seed);
         let count = churn_file_count(worker.size_bytes);

@@ -4,7 +4,7 @@
 use crate::blocks::{ensure_file, write_file};
 use crate::load::YesNo;
 use crate::parameter::ParameterField;
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::Input;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
@@ -60,11 +60,21 @@ impl Pattern for RewriteProgram {
 
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            ensure_file(system, worker, &worker.shared_file_path(), worker.size_bytes).await
+            ensure_file(
+                system,
+                worker,
+                &worker.shared_file_path(),
+                worker.size_bytes,
+            )
+            .await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let how = Open::READ_WRITE.direct(worker.direct);
             let file = system.open(&worker.shared_file_path(), how).await?;

@@ -3,7 +3,7 @@
 
 use crate::blocks::{ensure_file, read_block, seek_to};
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
@@ -80,7 +80,10 @@ impl Pattern for ScanProgram {
             Medium::Directory => 1,
             Medium::Device | Medium::File => self.area_count(),
         };
-        vec![Input::read(self.input_path(worker), areas * worker.size_bytes)]
+        vec![Input::read(
+            self.input_path(worker),
+            areas * worker.size_bytes,
+        )]
     }
 
     /// Makes all areas, one after the other, in the first reader. If they were made at the same
@@ -89,15 +92,24 @@ impl Pattern for ScanProgram {
         Box::pin(async move {
             if worker.index == 0 {
                 for area in 0..self.area_count() as u32 {
-                    ensure_file(system, worker, &Self::area_path(worker, area), worker.size_bytes)
-                        .await?;
+                    ensure_file(
+                        system,
+                        worker,
+                        &Self::area_path(worker, area),
+                        worker.size_bytes,
+                    )
+                    .await?;
                 }
             }
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
                 .open(&self.input_path(worker), Open::READ.direct(worker.direct))

@@ -4,7 +4,9 @@
 
 use crate::blocks::{ensure_file, pause, read_block};
 use crate::parameter::{ParameterField, ParameterValue, choices};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture, empty_phase};
+use crate::pattern::{
+    Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext, empty_phase,
+};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
@@ -100,7 +102,11 @@ impl Pattern for SequentialRead {
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         let read = || Input::read(self.input_path(worker), worker.size_bytes);
-        self.properties().accesses_target.then(read).into_iter().collect()
+        self.properties()
+            .accesses_target
+            .then(read)
+            .into_iter()
+            .collect()
     }
 
     fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
@@ -117,12 +123,16 @@ impl Pattern for SequentialRead {
         if !facts.accesses_target || facts.has_own_device {
             return empty_phase();
         }
-        Box::pin(
-            async move { ensure_file(system, worker, &self.input_path(worker), worker.size_bytes).await },
-        )
+        Box::pin(async move {
+            ensure_file(system, worker, &self.input_path(worker), worker.size_bytes).await
+        })
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
             let file = system

@@ -3,7 +3,7 @@
 use crate::load::area::{Area, AreaProgram, OffsetChoice};
 use crate::load::generator::SequentialRequests;
 use crate::load::{AREA, LoadRequest, new_field};
-use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::parameter::{ParameterField, ParameterValue, SizeMix};
 use crate::pattern::ProgramEntry;
 use crate::worker::Worker;
 use diskperf_timeline::units::MIB;
@@ -67,7 +67,12 @@ impl OffsetChoice for SequentialOffsets {
         let part_bytes = self.worker_part_bytes(area, bytes);
         let first_bytes = area.start_bytes + part_bytes * u64::from(worker.index);
         let place = (first_bytes, part_bytes);
-        let mut requests = SequentialRequests::new(area.size_mix_and_write_share(), self.skip_bytes, place, worker.seed);
+        let mut requests = SequentialRequests::new(
+            area.size_mix_and_write_share(),
+            self.skip_bytes,
+            place,
+            worker.seed,
+        );
         move || requests.draw_request()
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::blocks::{read_block, seek_to};
 use crate::parameter::{ParameterField, ParameterValue};
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open};
@@ -71,7 +71,11 @@ impl Pattern for TrackRead {
         vec![Input::read(worker.file_path(""), self.area_bytes)]
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
                 .open(&worker.file_path(""), Open::READ.direct(true))

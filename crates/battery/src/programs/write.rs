@@ -4,7 +4,7 @@
 use crate::blocks::{create, remove_file, write_file};
 use crate::load::YesNo;
 use crate::parameter::ParameterField;
-use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::Worker;
@@ -63,12 +63,24 @@ impl Pattern for WriteProgram {
 
     /// Removes the file before the clock starts, like `rm -f` in the paper's script.
     fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
-        Box::pin(async move { remove_file(system, worker.medium, &worker.shared_file_path()).await })
+        Box::pin(
+            async move { remove_file(system, worker.medium, &worker.shared_file_path()).await },
+        )
     }
 
-    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let file = create(system, worker.medium, &worker.shared_file_path(), worker.direct).await?;
+            let file = create(
+                system,
+                worker.medium,
+                &worker.shared_file_path(),
+                worker.direct,
+            )
+            .await?;
             let sizes = (self.call_bytes, worker.size_bytes);
             let verifier = CallVerifier::new(self.verify, (&*system, worker), self.call_bytes);
             let Some(mut verifier) = verifier else {

@@ -344,7 +344,10 @@ impl Found {
         }
         let moved = self.kinds.iter().map(|kind| kind.bytes);
         let moved = moved.fold(0, u64::saturating_add);
-        if self.is_endless || self.facts.highest_bytes > ADDRESSED_BYTES_MAX || moved > ADDRESSED_BYTES_MAX {
+        if self.is_endless
+            || self.facts.highest_bytes > ADDRESSED_BYTES_MAX
+            || moved > ADDRESSED_BYTES_MAX
+        {
             return refused(
                 "its addresses or lengths come to more than an exbibyte, which no storage has"
                     .to_owned(),

@@ -10,7 +10,7 @@ use crate::kernel::{FileSystems, Mount, Unix, raw};
 use crate::parts::{Attachment, Drivers};
 use crate::software::Kernel;
 use crate::specification::{
-    ComputerSpecification, Edition, BUFFERS_MIN, KernelBuilder, Layout, MinixSpecification,
+    BUFFERS_MIN, ComputerSpecification, Edition, KernelBuilder, Layout, MinixSpecification,
     Specification, UnixSpecification, Volume,
 };
 use std::cell::RefCell;

@@ -107,7 +107,7 @@ impl SmallVolume {
     }
 
     fn ext4(case: &Case) -> Option<Self> {
-        if !can_run(case.name, &[Needs::LoopTraversal, Needs::Tool("mkfs.ext4")]) {
+        if !can_run(case.name, &[Needs::LoopDevices, Needs::Tool("mkfs.ext4")]) {
             return None;
         }
         let _no_case_runs = COMMANDS.write().unwrap_or_else(PoisonError::into_inner);

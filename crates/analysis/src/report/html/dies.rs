@@ -169,7 +169,9 @@ impl PictureSource<'_> {
             let last = first.saturating_add(length).min(ended.0);
             (Nanoseconds(first), Nanoseconds(last))
         };
-        let longest = took.saturating_mul(SHOWN_SPAN_RATIO_MAX).max(CLOSE_UP_MIN.0);
+        let longest = took
+            .saturating_mul(SHOWN_SPAN_RATIO_MAX)
+            .max(CLOSE_UP_MIN.0);
         let mut length = took.saturating_mul(5).div_ceil(4).max(CLOSE_UP_MIN.0);
         while self.count_activities(around(length.saturating_mul(2))) <= INTERVALS_MAX / 3
             && length < longest.min(ended.since(from).0)

@@ -54,7 +54,8 @@ impl DumpPlan {
             Some(layout) => (layout, top_path_below_mount(worker)),
             None => {
                 let tree = tree();
-                let layout = tree.layout(footprint_bytes_max(tree.description.content_bytes) * 2)?;
+                let layout =
+                    tree.layout(footprint_bytes_max(tree.description.content_bytes) * 2)?;
                 (layout, TOP_NAME.to_owned())
             }
         };
@@ -116,8 +117,13 @@ impl DumpPlan {
                 .read_inode_block(system, dumped.layout.inode_block)
                 .await?;
         }
-        tape.write_header(system, RecordHeader::Volume { top: self.top_inode })
-            .await?;
+        tape.write_header(
+            system,
+            RecordHeader::Volume {
+                top: self.top_inode,
+            },
+        )
+        .await?;
         let (mut files, mut content_bytes) = (0, 0);
         for directories in [true, false] {
             for dumped in self.inodes_of_kind(directories) {
@@ -213,7 +219,9 @@ impl Dumper<'_> {
                 let drive = *drive;
                 self.dump_blocks(system, (drive, dumped), tape).await
             }
-            (DumpSource::Files, true) => dump_contents(system, &dumped.directory_records, tape).await,
+            (DumpSource::Files, true) => {
+                dump_contents(system, &dumped.directory_records, tape).await
+            }
             (DumpSource::Files, false) => {
                 let path = self.worker.file_path(&laid_out.path);
                 dump_file(system, (&path, size_bytes), tape).await
@@ -276,7 +284,9 @@ async fn dump_file(
     let file = system.open(path, Open::READ).await?;
     let mut left = size_bytes;
     while left > 0 {
-        let piece = tape.free_bytes().min(usize::try_from(left).unwrap_or(TAPE_BYTES));
+        let piece = tape
+            .free_bytes()
+            .min(usize::try_from(left).unwrap_or(TAPE_BYTES));
         read_block(system, file, tape.space_mut(piece), Nanoseconds::ZERO).await?;
         tape.accept(system, piece).await?;
         left -= piece as u64;

@@ -8,7 +8,7 @@ use crate::blocks::write_block;
 use crate::program::ProgramError;
 use crate::workload::populate::{self, CALL_BYTES, join_path};
 use crate::workload::symbols;
-use crate::workload::tape::{RecordHeader, RECORD_BYTES, TAPE_BYTES, TapeReader};
+use crate::workload::tape::{RECORD_BYTES, RecordHeader, TAPE_BYTES, TapeReader};
 use crate::workload::tree::Tree;
 use diskperf_system::{Errno, File, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
@@ -94,7 +94,8 @@ impl Restore<'_> {
                     self.make_directories(system, top).await?;
                     self.finish_directories(system).await?;
                     self.write_symbol_table(system).await?;
-                    let all = (self.restored_file_count, self.content_bytes) == (files, content_bytes);
+                    let all =
+                        (self.restored_file_count, self.content_bytes) == (files, content_bytes);
                     return all.then_some(()).ok_or(ProgramError::Tape(
                         "its end record has other file or byte counts than the data",
                     ));
@@ -116,8 +117,10 @@ impl Restore<'_> {
             let record = self.tape.next_record(system).await?;
             records.extend_from_slice(&record[..left as usize]);
         }
-        let names = parse_names(&records).ok_or(ProgramError::Tape("a directory record is \
-        malformed"))?;
+        let names = parse_names(&records).ok_or(ProgramError::Tape(
+            "a directory record is \
+        malformed",
+        ))?;
         self.names_by_directory.insert(inode, names);
         Ok(())
     }
@@ -140,7 +143,9 @@ impl Restore<'_> {
                 continue;
             };
             if known.insert(inode, path.clone()).is_some() {
-                return Err(ProgramError::Tape("a directory is listed in two directories"));
+                return Err(ProgramError::Tape(
+                    "a directory is listed in two directories",
+                ));
             }
             if inode != top {
                 system.mkdir(&path).await?;
@@ -185,7 +190,10 @@ impl Restore<'_> {
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
         system.work(Work::DumpInode).await?;
-        let path = self.paths_by_inode.as_ref().and_then(|names| names.get(&inode));
+        let path = self
+            .paths_by_inode
+            .as_ref()
+            .and_then(|names| names.get(&inode));
         let path = path.ok_or(ProgramError::Tape("a file is listed in no directory"))?;
         let file = system.open(path, Open::CREATE).await?;
         set_owner_and_mode(system, file, path).await?;
@@ -199,7 +207,13 @@ impl Restore<'_> {
                 let record = self.tape.next_record(system).await?;
                 part.copy_from_slice(&record[..part.len()]);
             }
-            write_block(system, file, &self.write_buffer[..length], Nanoseconds::ZERO).await?;
+            write_block(
+                system,
+                file,
+                &self.write_buffer[..length],
+                Nanoseconds::ZERO,
+            )
+            .await?;
             left -= length as u64;
         }
         system.close(file).await?;
@@ -212,7 +226,11 @@ impl Restore<'_> {
 
 /// Sets the owner and the mode of a new file: through the open file, or by its name on a system
 /// that lacks those calls.
-async fn set_owner_and_mode(system: &mut System, file: File, path: &str) -> Result<(), ProgramError> {
+async fn set_owner_and_mode(
+    system: &mut System,
+    file: File,
+    path: &str,
+) -> Result<(), ProgramError> {
     match system.fchown(file).await {
         Err(error) if error.errno() == Some(Errno::Invalid) => {
             system.chown(path).await?;

@@ -2,7 +2,7 @@
 //! this form.
 
 use super::specification::{ExtentSpecification, LayoutError, LayoutSpecification};
-use super::{SECTORS_PER_TRACK_MAX, Place, Run, within};
+use super::{Place, Run, SECTORS_PER_TRACK_MAX, within};
 use crate::disk::spindle::Turn;
 
 /// Measured extents of a disk, which cover all its sectors.

@@ -8,7 +8,7 @@
 use super::slips::Slips;
 use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
 use super::tracks::{TrackPlace, Tracks};
-use super::{InZone, SECTORS_PER_TRACK_MAX, Place, Run, TrackOrder, within};
+use super::{InZone, Place, Run, SECTORS_PER_TRACK_MAX, TrackOrder, within};
 use crate::disk::spindle::Turn;
 use strength_reduce::StrengthReducedU64;
 

@@ -3,8 +3,8 @@
 
 use super::LONGEST_MS;
 use crate::disk::layout::{
-    ExtentSpecification, LayoutSpecification, CYLINDERS_MAX, SECTORS_PER_TRACK_MAX,
-    SURFACES_MAX, Sparing, TrackOrder, ZoneSpecification,
+    CYLINDERS_MAX, ExtentSpecification, LayoutSpecification, SECTORS_PER_TRACK_MAX, SURFACES_MAX,
+    Sparing, TrackOrder, ZoneSpecification,
 };
 use crate::disk::seek::SeekSpecification;
 use diskperf_catalogue::Reader;

@@ -3,7 +3,7 @@
 use super::blocks::{ContentsNeeded, DEVICE_FULL, ServerCall};
 use super::cache::BlockKey;
 use super::layout::{
-    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, FILE_BLOCKS_MAX, Volume, ZONES_PER_BLOCK,
+    BLOCK_BYTES, BlockPointer, FILE_BLOCKS_MAX, INODE_BYTES, Inode, Kind, Volume, ZONES_PER_BLOCK,
     locate_pointer, read_u16, write_u16,
 };
 use crate::errno::{Errno, Result};

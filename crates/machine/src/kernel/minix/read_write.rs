@@ -4,7 +4,7 @@
 use super::blocks::{BlockOrEnd, ContentsNeeded, ServerCall, device_of_drive};
 use super::cache::{BlockKey, BufferId, SharedBytes};
 use super::inodes::{BLOCK_BEYOND_LIMIT, DriveInode, block_offset};
-use super::layout::{BLOCK_BYTES, Kind, FILE_BYTES_MAX};
+use super::layout::{BLOCK_BYTES, FILE_BYTES_MAX, Kind};
 use super::message::{DeviceRequest, MinixDevice};
 use crate::errno::Result;
 

@@ -6,8 +6,8 @@ use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
 use super::V7View;
 use super::layout::{
-    FIRST_INODE_BLOCK, INODE_BYTES, Inode, LISTED_FREE_BLOCKS_MAX, LISTED_FREE_INODES_MAX, ROOT_INODE, decode_free,
-    encode_free,
+    FIRST_INODE_BLOCK, INODE_BYTES, Inode, LISTED_FREE_BLOCKS_MAX, LISTED_FREE_INODES_MAX,
+    ROOT_INODE, decode_free, encode_free,
 };
 use super::{BLOCK_BYTES_U32, BufferId, InodeInCore, V7InodeInCore, V7Volume};
 use crate::errno::{Errno, Result};

@@ -8,6 +8,6 @@ mod tests;
 
 pub use driver::{ScanFrom, VmeDriverConfig};
 pub use hardware::{
-    Caching, AHEAD_SECTORS_MAX, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
+    AHEAD_SECTORS_MAX, Caching, Maintenance, Policy, VerifyPass, Vme, VmeConfig, VmeEvent,
 };
 pub use specification::Specification;

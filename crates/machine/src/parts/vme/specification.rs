@@ -2,7 +2,7 @@
 
 use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
-    Caching, AHEAD_SECTORS_MAX, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
+    AHEAD_SECTORS_MAX, Caching, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
 use crate::driver::QueueOrder;
 use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};

@@ -53,7 +53,8 @@ struct DieRows {
 impl DieRows {
     fn from_drive(drive: &DriveGeometry) -> Self {
         Self {
-            height: (DIES_HEIGHT / f64::from(drive.dies.max(1))).clamp(DIE_HEIGHT_MIN, DIE_HEIGHT_MAX),
+            height: (DIES_HEIGHT / f64::from(drive.dies.max(1)))
+                .clamp(DIE_HEIGHT_MIN, DIE_HEIGHT_MAX),
             channels: drive.channels,
             dies_per_channel: drive.dies.div_ceil(drive.channels).max(1),
         }

@@ -1,8 +1,8 @@
 //! What lies where on a drive.
 
 use super::super::layout::{
-    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, FILE_BLOCKS_MAX, FILE_BYTES_MAX, MinixParameters,
-    MkfsError, ROOT_INODE, Volume, locate_pointer, read_u16, room_bytes,
+    BLOCK_BYTES, BlockPointer, FILE_BLOCKS_MAX, FILE_BYTES_MAX, INODE_BYTES, Inode, Kind,
+    MinixParameters, MkfsError, ROOT_INODE, Volume, locate_pointer, read_u16, room_bytes,
 };
 
 const PARAMETERS: MinixParameters = MinixParameters {

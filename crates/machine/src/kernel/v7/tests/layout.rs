@@ -2,9 +2,9 @@
 
 use super::super::check::V7Checker;
 use super::super::layout::{
-    BLOCK_BYTES, FIRST_INODE_BLOCK, INODE_BYTES, Inode, FILE_BYTES_MAX, LISTED_FREE_BLOCKS_MAX, MkfsError,
-    ROOT_INODE, SUPERBLOCK_BLOCK, Superblock, V7Parameters, cylinder_order, free_order, mkfs,
-    pointer_path, room_bytes, truncate_name,
+    BLOCK_BYTES, FILE_BYTES_MAX, FIRST_INODE_BLOCK, INODE_BYTES, Inode, LISTED_FREE_BLOCKS_MAX,
+    MkfsError, ROOT_INODE, SUPERBLOCK_BLOCK, Superblock, V7Parameters, cylinder_order, free_order,
+    mkfs, pointer_path, room_bytes, truncate_name,
 };
 use crate::kernel::ffs::InodeKind;
 use std::cell::RefCell;
