@@ -1,8 +1,8 @@
 //! Identification of a drive from its trace alone, without a parameter file.
 //!
 //! A read that misses the buffer ends when its sectors have passed the head. Many such reads reveal
-//! the rotation period ([`period`], [`clock`]), the track length by zone ([`lines`], [`zones`],
-//! [`tracks`]), the speed of the link ([`crossing`]) and the actuator's times ([`arm`]). Properties
+//! the rotation period (`period`, `clock`), the track length by zone (`lines`, `zones`,
+//! `tracks`), the speed of the link (`crossing`) and the actuator's times (`arm`). Properties
 //! that the trace does not show are absent, and every number has a confidence interval.
 
 mod arm;

@@ -6,7 +6,7 @@
 //! first requests of a trace, with one procedure for all drives. It proposes parameters of
 //! `diskperf-device`'s disk and steps that disk through the trace in a closed loop. The scores
 //! cover the second half, which nothing was fitted to. The result is a disk, and its text is a
-//! catalogue layer over the imported files ([`layer`]).
+//! catalogue layer over the imported files ([`mod@layer`]).
 
 mod affine;
 pub mod alone;

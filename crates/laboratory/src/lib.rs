@@ -3,7 +3,7 @@
 //!
 //! An [`Experiment`] is the user's request. [`plan::plan`] validates it against the machine without
 //! changing anything and makes a [`Plan`] for each run. The plan keeps the experiment, so that
-//! [`again`] can make the same plan from a stored run. [`execute::execute`] executes a plan,
+//! `models::again` can make the same plan from a stored run. [`execute::execute`] executes a plan,
 //! reports events to an [`Observer`] and passes results to a [`Recorder`]. Nothing here prints.
 
 pub mod ab;

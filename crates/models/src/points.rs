@@ -3,7 +3,7 @@
 //!
 //! Each point builds a machine of its own, runs it and drops it. Its result depends on the system,
 //! the suite, the settings and the seed, and on no other point. Its figures equal those of
-//! [`crate::execute`] for the same plan.
+//! `diskperf run` for the same plan.
 
 use crate::error::LaboratoryError;
 use crate::files::NoFiles;

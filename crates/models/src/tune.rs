@@ -72,7 +72,7 @@ impl PointMemory for NoMemory {
 #[derive(Clone)]
 pub struct Search {
     /// Experiment that all points share. Each program transfers the greatest whole number of calls
-    /// up to the size; if there is none, [`Moved`] determines the amount.
+    /// up to the size; if there is none, the private type `Moved` determines the amount.
     pub experiment: Experiment,
     /// Name of the modelled system to search on.
     pub target: String,

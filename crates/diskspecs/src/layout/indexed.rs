@@ -126,7 +126,14 @@ impl IndexedLayout {
         let wrong =
             |part: &&TrackRange| part.low > part.high || part.high >= part.sectors_per_track;
         if let Some(part) = layout.tracks.iter().find(wrong) {
-            return Err((None, format!("{part:?} is no part of a track")));
+            let TrackRange {
+                low,
+                high,
+                sectors_per_track: sectors,
+            } = part;
+            let why =
+                format!("sectors {low} to {high} are no part of a track of {sectors} sectors");
+            return Err((None, why));
         }
         for (number, entries) in indices.into_iter().enumerate() {
             let index = layout.index(entries);

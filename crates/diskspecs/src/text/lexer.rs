@@ -230,7 +230,7 @@ impl<'f> Lexer<'f> {
                 let title = format!("`{}` ends too early", end.file());
                 let label = format!("`{}` is not closed", open.place.written());
                 let help =
-                    "check that the file is complete Each `{` needs its `}`, each `[` its `]`";
+                    "check that the file is complete: each `{` needs its `}`, each `[` its `]`";
                 Err(Problem::error(title).at(&open.place, label).help(help))
             }
             _ => Ok(()),
