@@ -143,5 +143,5 @@ def test_a_model_that_takes_too_much_is_told_apart():
         lambda **more: diskperf.run("read_8192", on=VAX, settings=slow, **more),
         lambda **more: diskperf.run_points(VAX, "read_8192", [slow], **more),
     ):
-        with pytest.raises(diskperf.BudgetError, match="days of its time.*no_budget=True"):
+        with pytest.raises(diskperf.BudgetError, match="days of virtual time.*no_budget=True"):
             run()

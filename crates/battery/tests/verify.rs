@@ -142,12 +142,12 @@ fn plant(
         }
         1 => {
             image[own.clone()].copy_from_slice(&stale[own]);
-            ("a block of another run", at)
+            ("block of another run", at)
         }
         _ => {
             let neighbour = (block + 1 + below(blocks - 1)) % blocks * block_bytes;
             image.copy_within(neighbour..neighbour + block_bytes, at);
-            ("a block that was written elsewhere", at)
+            ("block written at another offset", at)
         }
     }
 }
@@ -328,7 +328,7 @@ fn what_is_not_there_is_not_verified() {
     let short = on_host(folder.path(), options)
         .expect_err("a short one")
         .to_string();
-    assert!(short.contains("has 4096 bytes, and not 65536"), "{short}");
+    assert!(short.contains("has 4096 bytes instead of 65536"), "{short}");
     std::fs::write(folder.path().join("f"), [0; 65536]).expect("a file");
     for order in [
         "",

@@ -199,7 +199,7 @@ fn a_write_that_was_lost_in_a_second_pass_or_run_is_found() {
             let found = found.unwrap_or_else(|| panic!("{job}, {runs} runs: not found"));
             assert!(found.contains("byte 8192: "), "{job}: {found}");
             assert!(
-                found.contains("a block of an") && found.contains("write; "),
+                found.contains("block of an") && found.contains("write; "),
                 "{job}: {found}"
             );
         }

@@ -259,7 +259,7 @@ fn items_that_nobody_writes_are_refused_where_the_checksum_is_right() {
     let completion = [&[3u8, 0, 0, 0, 0, 0, 0, 0][..], &[0; 16]].concat();
     let named = [1u8, 0, 1, 0, 0, 0, 0, 0, b'x'];
     let cases: [(Vec<u8>, &str); 7] = [
-        (vec![9], "no item of kind 9"),
+        (vec![9], "item kind 9 is unknown"),
         (vec![0], "no item of kind 0"),
         (vec![2, 0, 0], "past the end of its block"),
         (issue.clone(), "device 0 was not named"),

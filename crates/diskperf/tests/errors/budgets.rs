@@ -38,7 +38,7 @@ fn a_setting_far_from_its_default_is_ended_and_named() {
             2,
             [
                 "MiB of memory",
-                "kernel.cache_blocks takes",
+                "kernel.cache_blocks alone",
                 "kernel.cache_blocks is 1000000, ",
             ],
         ),

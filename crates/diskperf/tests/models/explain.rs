@@ -212,7 +212,7 @@ fn what_is_no_longer_the_same_is_refused() {
         run["experiment"]["workload"]["steps"]["protocol"]["discarded"] = 100.into();
     });
     user.run(&words("explain other.json"))
-        .expect(2, &["none of", "counts"]);
+        .expect(2, &["no repetition is left", "100 are discarded"]);
 }
 
 /// Runs of 0.1.0 have no experiment.

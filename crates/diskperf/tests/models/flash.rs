@@ -347,7 +347,7 @@ fn a_cliff_that_a_run_crosses_is_named() {
         );
         user.run(&words(&line)).expect(0, &[])
     };
-    run("600M").shows(&["falls at 0.4 GB: the drive's cache of one bit a cell (SLC) is full"]);
+    run("600M").shows(&["falls at 0.4 GB: the drive's SLC cache is full"]);
     let short = run("16M");
     assert!(!short.has("falls at"), "{}", short.stdout);
 }

@@ -103,7 +103,7 @@ fn the_trace_of_another_drive_is_noticed() {
     user.run(&words(line)).expect(
         2,
         &[
-            "request 2 of the trace, at block 90, goes beyond the drive's",
+            "request 2 of the trace, at block 90, exceeds the drive's",
             "check that the trace is of this drive",
         ],
     );

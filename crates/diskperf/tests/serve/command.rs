@@ -125,7 +125,7 @@ fn what_cannot_be_served_is_refused_with_the_remedy() {
             &["servce_ms", "service_ms"],
         ),
         ("serve fixd", &["fixd"]),
-        ("serve eagle", &["no drive by itself"]),
+        ("serve eagle", &["cannot be used as a drive by itself"]),
         (
             "serve vax780-sc780-eagle",
             &["whole computer", "diskperf list drives"],

@@ -2,7 +2,7 @@
 //!
 //! Names, nesting, order, units and types are those of fio 3.33, down to the blank before a colon.
 //! Three things differ. An option without a value is printed as "" (fio 3.33 leaves it out, newer
-//! versions do not). `job option_rows` always contains `rw`, `bs`, `iodepth` and `numjobs`, which
+//! versions do not). `job options` always contains `rw`, `bs`, `iodepth` and `numjobs`, which
 //! fio-plot requires there; they come from the global sections or from fio's defaults. Values that
 //! were not counted are 0.
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::job::{Direction, DirectionReporting};
 
-/// Options that fio-plot requires in `job option_rows`, with fio's defaults.
+/// Options that fio-plot requires in `job options`, with fio's defaults.
 const PLOTTED_SERIES: [(&str, &str); 4] = [
     ("rw", "read"),
     ("bs", "4096"),

@@ -73,14 +73,14 @@ impl BytePattern {
         }
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         match hexadecimal {
-            Some(digits) => self.to_hexadecimal(digits),
+            Some(digits) => self.read_hexadecimal(digits),
             None => self.decimal(text),
         }
     }
 
     /// Parses hexadecimal digits in pairs. If their number is odd, the first digit forms a byte of
     /// its own.
-    fn to_hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    fn read_hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let end = text.find(|letter: char| !letter.is_ascii_hexdigit());
         let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
         if digits.is_empty() {

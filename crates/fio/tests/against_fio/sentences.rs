@@ -184,7 +184,7 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     (
         "bssplit=4k/60:8k/60",
-        "the shares of bssplit are 120 percent, of which fio makes 4096 bytes 60 %, 8192 bytes 40 %",
+        "the percentages of bssplit add up to 120, of which fio makes 4096 bytes 60 %, 8192 bytes 40 %",
         Taken,
     ),
     (
@@ -250,7 +250,7 @@ const CASES: &[(&str, &str, Shows)] = &[
     ),
     (
         "rw=randread\nnorandommap\nsize=64k\nrandom_distribution=zoned_abs:50/32k:50/64k",
-        "fio gives up at the first I/O beyond it",
+        "fio stops at the first I/O beyond it",
         Prints("sizes exceed file size"),
     ),
     ("rw=randread:2k", "fio reads `2` and says nothing", Taken),
@@ -481,9 +481,10 @@ const CASES: &[(&str, &str, Shows)] = &[
 const ELSEWHERE: &[&str] = &[
     "fio takes at most",
     "fio takes this for an option",
-    "fio leaves out the options above it",
+    "fio ignores the options above a section in an included file",
+    "fio treats a line that starts with `include` as an include",
+    "diskperf has no fio clients",
     "fio reads no further",
-    "fio runs nothing",
     "fio leaves this out",
     "fio ends here",
     "is no option of fio",
@@ -592,7 +593,7 @@ fn what_is_said_of_whole_files_is_so() {
         ),
         (
             "[global]\nsize=4k\n",
-            "fio runs nothing",
+            "has no job",
             "No job(s) defined",
         ),
         (
@@ -656,7 +657,7 @@ fn sections_in_included_files_end_them_as_in_fio() {
         let said = file.warnings.iter().map(|warning| warning.render(false));
         let said: String = said.collect();
         let is_cut = output.contains("No new sections in included files");
-        let is_said = said.contains("fio leaves out the options above it");
+        let is_said = said.contains("fio ignores the options above a section");
         assert_eq!(is_cut, is_said, "{text}: {said}");
         taken += 1;
     }

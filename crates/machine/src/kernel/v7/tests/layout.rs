@@ -184,7 +184,7 @@ fn a_check_sees_what_is_wrong() {
     };
     let twice = problems(&|superblock, _| superblock.free_blocks.push(18));
     assert!(
-        twice.contains("block 18 is free, and used: true"),
+        twice.contains("invalid or duplicate block 18 (used by a file: true)"),
         "{twice}"
     );
     let lost = problems(&|superblock, _| {
@@ -195,7 +195,7 @@ fn a_check_sees_what_is_wrong() {
         let at = 18 * BLOCK_BYTES + 16;
         drive[at] = 3;
     });
-    assert!(named.contains("name of inode 3, which is free"), "{named}");
+    assert!(named.contains("names inode 3, which is free"), "{named}");
 }
 
 #[test]
