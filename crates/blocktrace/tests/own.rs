@@ -260,12 +260,12 @@ fn items_that_nobody_writes_are_refused_where_the_checksum_is_right() {
     let named = [1u8, 0, 1, 0, 0, 0, 0, 0, b'x'];
     let cases: [(Vec<u8>, &str); 7] = [
         (vec![9], "item kind 9 is unknown"),
-        (vec![0], "no item of kind 0"),
+        (vec![0], "item kind 0 is unknown"),
         (vec![2, 0, 0], "past the end of its block"),
-        (issue.clone(), "device 0 was not named"),
+        (issue.clone(), "device 0 has no name"),
         (
             [&named[..], &[2, 9], &issue[2..]].concat(),
-            "no operation 9",
+            "operation 9 is unknown",
         ),
         (completion.clone(), "without an issue"),
         (

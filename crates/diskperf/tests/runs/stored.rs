@@ -258,7 +258,7 @@ fn a_gate_has_five_exit_codes() {
         (
             "compare steady.json slow.json --fail-over 5",
             1,
-            "over 5.0 %",
+            "above the limit of 5.0 %",
         ),
         ("compare steady.json slow.json --fail-over 90%", 0, ""),
         ("compare steady.json fast.json --fail-over 5%", 0, ""),

@@ -70,7 +70,7 @@ fn only_what_is_safe_is_varied() {
         ("drect=0,1", vec!["did you mean `direct`?"]),
         ("direct=0..2", vec!["`2` is neither 0 nor 1"]),
         ("read_ahead=far", vec!["none of normal, sequential, random"]),
-        ("program.call_bytes=512..90000", vec!["more than 256"]),
+        ("program.call_bytes=512..90000", vec!["exceed 256"]),
         (
             "device.read_ahead_kb=0,128",
             vec!["for all its users", "--change-device-settings"],

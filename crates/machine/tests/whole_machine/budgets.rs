@@ -103,7 +103,7 @@ fn virtual_time_beyond_the_budget_is_told_with_what_took_it() {
     assert_eq!(at, budget.time + tick, "the first tick after it");
     let text = exceeded.to_string();
     assert!(
-        text.contains("60.0 seconds") && text.contains("system_call (the times of the kernel"),
+        text.contains("60.0 seconds") && text.contains("system_call (the kernel's times"),
         "{text}"
     );
 }

@@ -89,7 +89,7 @@ fn sectors_take_as_long_as_printed() {
 #[test]
 fn a_drive_hangs_on_what_can_serve_it() {
     for (system, drive, why) in [
-        (SC780, "fixed", "drive 1 has no mechanism"),
+        (SC780, "fixed", "drive 1 is not a bare mechanism"),
         ("vax780-fixed", "eagle", "drive 1 is a bare mechanism"),
     ] {
         let setting = [Setting::new("drive", drive)];
