@@ -591,11 +591,7 @@ fn what_is_said_of_whole_files_is_so() {
             "fio takes this for an option",
             "outside of [] job section",
         ),
-        (
-            "[global]\nsize=4k\n",
-            "has no job",
-            "No job(s) defined",
-        ),
+        ("[global]\nsize=4k\n", "has no job", "No job(s) defined"),
         (
             "size=4k\n[x]\n",
             "before the first `[name]`",
