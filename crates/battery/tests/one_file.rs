@@ -8,17 +8,17 @@ use std::process::Command;
 const PROGRAM: &str = r#"//! `read_backwards`: reads a file from its last block to its first.
 
 use crate::blocks::{ensure_file, read_block, seek_to};
-use crate::parameter::Field;
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::ParameterField;
+use crate::pattern::{Pattern, PhaseFuture, ProgramEntry, ProgramProperties, RunContext};
 use crate::program::Input;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "read_backwards",
-    does: "reads a file from its last block to its first",
-    files: "backwards",
-    pattern: || Box::new(ReadBackwards { call_bytes: 8192 }),
+    summary: "reads a file from its last block to its first",
+    files_name: "backwards",
+    new_pattern: || Box::new(ReadBackwards { call_bytes: 8192 }),
 }];
 
 #[derive(Clone, Debug)]
@@ -28,30 +28,30 @@ struct ReadBackwards {
 
 impl ReadBackwards {
     fn path(worker: &Worker) -> String {
-        worker.file("backwards")
+        worker.file_path("backwards")
     }
 }
 
 impl Pattern for ReadBackwards {
-    fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![Field::call_bytes(&mut self.call_bytes, "bytes that one call reads")]
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+        vec![ParameterField::call_bytes(&mut self.call_bytes, "bytes per read call")]
     }
 
-    fn facts(&self) -> Facts {
-        Facts::reading(self.call_bytes)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties::for_reads(self.call_bytes)
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input::read(Self::path(worker), worker.size_bytes)]
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             ensure_file(system, worker, &Self::path(worker), worker.size_bytes).await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let how = Open::READ.direct(worker.direct);
             let file = system.open(&Self::path(worker), how).await?;
