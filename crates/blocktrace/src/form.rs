@@ -49,7 +49,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All trace formats.
+    /// All trace formats of this crate.
     pub const ALL: [Self; 20] = [
         Self::FioIolog2,
         Self::FioIolog3,
@@ -149,15 +149,15 @@ impl FromStr for Form {
 /// Unit of the times in a format that does not define one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// Times in seconds.
+    /// Times that count seconds.
     Seconds,
-    /// Times in milliseconds.
+    /// Times that count milliseconds.
     Milliseconds,
-    /// Times in microseconds.
+    /// Times that count microseconds.
     Microseconds,
-    /// Times in nanoseconds.
+    /// Times that count nanoseconds.
     Nanoseconds,
-    /// Times in picoseconds.
+    /// Times that count picoseconds.
     Picoseconds,
 }
 

@@ -268,7 +268,7 @@ impl Operation {
 /// Number of requests and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RequestTotals {
-    /// Number of requests.
+    /// Number of requests in the trace.
     pub requests: u64,
     /// Sum of the lengths of the requests, in bytes.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! The command line.
+//! Arguments of the command line.
 
 mod ab;
 mod disk_queue;

@@ -13,7 +13,7 @@ pub(crate) enum Unit {
         /// Meaning of the suffix `k`: 1000 or 1024.
         base: Base,
     },
-    /// Duration in microseconds.
+    /// Duration, read as whole microseconds.
     Time {
         /// Microseconds per unit of a number without a suffix.
         default_us: u64,

@@ -20,7 +20,7 @@ pub(crate) const PROBLEMS_MAX: usize = 50;
 /// Section header or option line of a job file.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// Section header `[name]`.
+    /// Section header, `[name]` alone on its line.
     Section { name: String, place: Place },
     /// Option line: `key=value`, or a key without a value.
     Option(Line),

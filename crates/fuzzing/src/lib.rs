@@ -38,7 +38,7 @@ impl Target {
     }
 }
 
-/// All fuzz targets.
+/// All fuzz targets, one for each parser.
 pub const TARGETS: [Target; 14] = [
     catalogue::ENTRY,
     catalogue::SETTING,

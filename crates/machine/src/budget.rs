@@ -108,7 +108,7 @@ impl Default for Budget {
 /// Limit of a [`Budget`] that a run exceeded, with the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Event limit exceeded.
+    /// Number of events above the limit.
     Events {
         /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,

@@ -7,7 +7,7 @@
 pub enum Errno {
     /// No such file or directory (ENOENT).
     NoEntry,
-    /// File exists (EEXIST).
+    /// The file exists already (EEXIST).
     Exists,
     /// Is a directory (EISDIR).
     IsDirectory,
@@ -21,17 +21,17 @@ pub enum Errno {
     NoSpace,
     /// File too large (EFBIG).
     FileTooLarge,
-    /// Invalid argument (EINVAL).
+    /// An argument is invalid (EINVAL).
     Invalid,
     /// Bad file descriptor (EBADF).
     BadFile,
     /// Device or resource busy (EBUSY).
     Busy,
-    /// Cross-device link (EXDEV).
+    /// Link to another device (EXDEV).
     CrossDevice,
-    /// Broken pipe (EPIPE).
+    /// Write to a pipe without a reader (EPIPE).
     BrokenPipe,
-    /// Illegal seek (ESPIPE).
+    /// Seek in a pipe (ESPIPE).
     IllegalSeek,
     /// Operation not permitted (EPERM).
     NotPermitted,

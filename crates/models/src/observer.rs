@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// An event of a run that is reported to its observer.
 pub enum Event<'a> {
-    /// A run started.
+    /// Start of a run.
     RunStarted(&'a Run),
     /// A step started: a program, or several that run at the same time.
     StepStarted {
@@ -26,7 +26,7 @@ pub enum Event<'a> {
         /// Size that the pilot tries, in bytes.
         size_bytes: u64,
     },
-    /// A repetition started.
+    /// Start of a repetition.
     RepetitionStarted {
         /// Index of the repetition, from 0, including discarded ones.
         number: u32,

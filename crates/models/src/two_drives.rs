@@ -3,7 +3,7 @@
 use diskperf_analysis::accuracy::TwoDrives;
 use serde::Deserialize;
 
-/// Text of `catalogue/published/notes.toml`.
+/// Text of the file `catalogue/published/notes.toml`.
 pub const NOTES: &str = include_str!("../../../catalogue/published/notes.toml");
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Part of a drive that either has data or reads as zeroes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Length, in bytes.
+    /// Length of the extent, in bytes.
     pub bytes: u64,
     /// Whether nothing is stored for it: it reads as zeroes.
     pub is_hole: bool,

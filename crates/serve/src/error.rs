@@ -1,4 +1,4 @@
-//! Errors of serving.
+//! Errors that end or prevent serving.
 
 /// Reason why a drive is not served, with the remedy in its text.
 #[derive(Debug, thiserror::Error)]

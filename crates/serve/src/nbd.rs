@@ -20,10 +20,10 @@ pub mod wire;
 pub use admission::{BYTES_IN_FLIGHT_MAX, REQUESTS_IN_FLIGHT_MAX};
 pub use server::{Address, CONNECTIONS_MAX, Server};
 
-/// What a client is told of the served drive.
+/// Facts about the served drive that a client is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Size in bytes.
+    /// Size of the drive, in bytes.
     pub size_bytes: u64,
     /// Length and alignment at which requests cost no more than they move.
     pub preferred_bytes: u32,

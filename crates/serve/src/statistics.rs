@@ -60,7 +60,7 @@ pub struct OperationStatistics {
     pub lateness_ms_p50: f64,
     /// 99th percentile of the lateness.
     pub lateness_ms_p99: f64,
-    /// Largest lateness.
+    /// Largest lateness of an answer, in milliseconds.
     pub lateness_ms_max: f64,
     /// Whether lateness distorts the service times that clients see: its 99th percentile
     /// exceeds 5 % of the median service time.

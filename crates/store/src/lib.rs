@@ -38,7 +38,7 @@ use std::time::Duration;
 /// milliseconds. Only a hanging disk or a lock that is never released takes longer than this.
 const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// Open result store.
+/// Result store that this process has open.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,

@@ -87,7 +87,7 @@ pub enum Node<'a> {
 pub struct Shape {
     /// Sectors of 512 bytes per track.
     pub sectors_per_track: u32,
-    /// Tracks per cylinder.
+    /// Number of tracks on a cylinder.
     pub tracks_per_cylinder: u32,
     /// Rotation rate in revolutions per second.
     pub revolutions_per_second: u32,

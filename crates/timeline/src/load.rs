@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// Submission through io_uring.
+    /// Submission through the kernel's io_uring.
     #[default]
     IoUring,
     /// Submission through io_uring with a kernel thread that polls the submission queue (SQPOLL).

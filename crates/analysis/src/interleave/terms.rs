@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
-    /// Clock interrupts.
+    /// Interrupts of the clock.
     Clock,
     /// Interrupts of serial lines for characters and buffers.
     Serial,

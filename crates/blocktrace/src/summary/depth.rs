@@ -127,7 +127,7 @@ impl DepthStatistics {
 pub struct DepthSummary {
     /// Mean queue depth over time.
     pub mean: f64,
-    /// Maximum queue depth.
+    /// Largest queue depth of any request.
     pub most: usize,
 }
 

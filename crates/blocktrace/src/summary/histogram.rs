@@ -157,7 +157,7 @@ pub struct Quantiles {
     pub p99: Option<f64>,
     /// 99.9th percentile. `None` for fewer than a thousand values.
     pub p999: Option<f64>,
-    /// Maximum value.
+    /// Largest of the recorded values.
     pub most: f64,
 }
 

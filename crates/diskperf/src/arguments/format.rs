@@ -1,4 +1,4 @@
-//! How something is printed.
+//! Output formats, and the functions that render in them.
 
 use clap::ValueEnum;
 use diskperf_analysis::report::{self, FioFormat, Format, NoRequests};
@@ -50,7 +50,7 @@ impl RunFormat {
         LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
     }
 
-    /// Formats runs.
+    /// Renders runs in this format.
     pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
         let fio = |format| report::fio_json(runs, format).map_err(Self::refusal);
         match self {

@@ -1,4 +1,4 @@
-//! `diskperf serve`.
+//! The command `diskperf serve`.
 
 use super::{DONE, Outcome};
 use crate::arguments::{OutputFormat, ServeArguments};

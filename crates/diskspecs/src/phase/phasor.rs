@@ -18,7 +18,7 @@ impl Phasor {
         Phasor { real, imaginary }
     }
 
-    /// Adds another vector.
+    /// Returns the vector sum.
     pub fn plus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real + other.real,
@@ -26,7 +26,7 @@ impl Phasor {
         }
     }
 
-    /// Subtracts another vector.
+    /// Returns the vector difference.
     pub fn minus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real - other.real,

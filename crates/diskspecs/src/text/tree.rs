@@ -77,7 +77,7 @@ pub(crate) enum ValueKind {
     Real(f64),
     /// Word: any other text without blanks. The place holds the text.
     Word,
-    /// List `[a, b]`.
+    /// List of values, `[a, b]`.
     List(Vec<Value>),
     /// Range of names `disk0 .. disk3`. This is the place of the last name, and the value's place
     /// that of the first.

@@ -7,18 +7,18 @@ use super::{Direction, PerDirection};
 /// Kind of access of a job (fio's option `rw`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Sequential reads (`rw=read`).
+    /// Reads in ascending order (`rw=read`).
     #[default]
     Read,
-    /// Sequential writes (`rw=write`).
+    /// Writes in ascending order (`rw=write`).
     Write,
-    /// Sequential trims (`rw=trim`).
+    /// Trims in ascending order (`rw=trim`).
     Trim,
-    /// Random reads (`rw=randread`).
+    /// Reads at random offsets (`rw=randread`).
     RandomRead,
-    /// Random writes (`rw=randwrite`).
+    /// Writes at random offsets (`rw=randwrite`).
     RandomWrite,
-    /// Random trims (`rw=randtrim`).
+    /// Trims at random offsets (`rw=randtrim`).
     RandomTrim,
     /// Sequential reads and writes (`rw=rw`). Each direction advances from the start of the file
     /// independently.

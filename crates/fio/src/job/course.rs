@@ -406,7 +406,7 @@ pub struct ErrorNumbers {
 /// Kind of an I/O error, as fio distinguishes them: trims and syncs count as writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Failed read.
+    /// A read that failed.
     Read,
     /// Failed write, trim or sync.
     Write,

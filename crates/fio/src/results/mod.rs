@@ -16,7 +16,7 @@ use crate::job::PerDirection;
 /// JSON output format of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Plain JSON (`--output-format=json`).
+    /// JSON without latency bins (`--output-format=json`).
     Json,
     /// JSON with all latency bins (`--output-format=json+`).
     JsonPlus,

@@ -12,7 +12,7 @@ use twox_hash::XxHash32;
 /// Checksum that a verification header carries (`verify=`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// MD5 checksum (`md5`).
+    /// MD5 digest of 128 bits (`md5`).
     Md5,
     /// CRC of 64 bits (`crc64`).
     Crc64,
@@ -30,13 +30,13 @@ pub enum Checksum {
     Sha512,
     /// Hash xxHash of 32 bits (`xxhash`).
     Xxhash,
-    /// Hash SHA3-224 (`sha3-224`).
+    /// SHA-3 hash of 224 bits (`sha3-224`).
     Sha3Of224,
-    /// Hash SHA3-256 (`sha3-256`).
+    /// SHA-3 hash of 256 bits (`sha3-256`).
     Sha3Of256,
-    /// Hash SHA3-384 (`sha3-384`).
+    /// SHA-3 hash of 384 bits (`sha3-384`).
     Sha3Of384,
-    /// Hash SHA3-512 (`sha3-512`).
+    /// SHA-3 hash of 512 bits (`sha3-512`).
     Sha3Of512,
     /// Hash SHA-1 in the form that fio stores (`sha1`).
     Sha1,

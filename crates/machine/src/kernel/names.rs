@@ -16,9 +16,9 @@ use std::rc::Rc;
 pub enum ResolvedPath {
     /// File or directory of a file system.
     Node(Vnode),
-    /// Null device, `/dev/null`.
+    /// Device that discards writes, `/dev/null`.
     Null,
-    /// Zero device, `/dev/zero`.
+    /// Device that reads as zeroes, `/dev/zero`.
     Zero,
     /// Raw drive with its index, such as `/dev/drive0`.
     Drive(u32),

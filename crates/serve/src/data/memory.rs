@@ -1,4 +1,4 @@
-//! Contents in memory.
+//! Contents of a served drive in memory.
 
 use super::{Extent, push_extent};
 use std::collections::HashMap;

@@ -5,9 +5,9 @@ use diskperf_sim::Time;
 /// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestKind {
-    /// Return bytes.
+    /// Return bytes of the drive.
     Read,
-    /// Take bytes.
+    /// Store bytes on the drive.
     Write,
     /// Make all answered writes durable.
     Flush,
@@ -20,7 +20,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// All kinds.
+    /// All kinds of requests.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Write,
@@ -48,7 +48,7 @@ impl RequestKind {
 pub struct ServedRequest {
     /// Kind of the request.
     pub kind: RequestKind,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
     /// Length in bytes. A request of no bytes is complete when it arrives, unless it is a flush.
     pub bytes: u64,
@@ -66,7 +66,7 @@ pub enum Outcome {
         /// Virtual time of its completion, which has come.
         due: Time,
     },
-    /// Serving ended before.
+    /// Serving ended before the request did.
     ShutDown,
 }
 
@@ -90,7 +90,7 @@ pub trait Client: Send + Sync {
 /// A request as the drive took it and completed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The request.
+    /// Request as the client sent it.
     pub request: ServedRequest,
     /// Virtual time of its arrival.
     pub arrived: Time,

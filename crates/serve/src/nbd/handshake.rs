@@ -49,14 +49,14 @@ const ERROR_TOO_BIG: u32 = (1 << 31) + 9;
 const INFO_EXPORT: u16 = 0;
 const INFO_BLOCK_SIZE: u16 = 3;
 
-/// What follows an option.
+/// Next step of a handshake after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The next option.
+    /// The server reads the next option.
     Continue,
     /// The connection is closed.
     Close,
-    /// The transmission phase.
+    /// The transmission phase begins.
     Transmit,
 }
 

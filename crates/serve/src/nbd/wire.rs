@@ -27,7 +27,7 @@ const CHUNK_ERROR: u16 = 32_769;
 /// Context id of `base:allocation`.
 pub const ALLOCATION_CONTEXT_ID: u32 = 1;
 
-/// Export flags.
+/// Transmission flags of an export.
 pub(super) mod export_flags {
     pub(crate) const HAS_FLAGS: u16 = 1;
     pub(crate) const READ_ONLY: u16 = 1 << 1;
@@ -42,7 +42,7 @@ pub(super) mod export_flags {
     pub(crate) const FAST_ZERO: u16 = 1 << 11;
 }
 
-/// Flags of requests.
+/// Command flags of a request.
 mod request_flags {
     pub(super) const FUA: u16 = 1;
     pub(super) const NO_HOLE: u16 = 1 << 1;
@@ -66,7 +66,7 @@ pub enum NbdError {
     NoSpace = 28,
     /// Zeroes that could not be made faster than by writing them.
     NotSupported = 95,
-    /// Serving ends.
+    /// The server ends while it serves.
     ShutDown = 108,
 }
 
@@ -88,15 +88,15 @@ impl NbdError {
 /// A request as it was received, its magic number being right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// Flags.
+    /// Command flags of the request.
     pub flags: u16,
     /// Number of the command.
     pub command: u16,
     /// Number by which the client knows the answer.
     pub cookie: u64,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the request, in bytes.
     pub bytes: u32,
 }
 
@@ -106,7 +106,7 @@ pub const COMMAND_WRITE: u16 = 1;
 /// A request that is to be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// For the drive.
+    /// Request that the drive executes.
     Drive {
         /// Kind of the request.
         kind: RequestKind,
@@ -124,7 +124,7 @@ pub enum Command {
     Disconnect,
 }
 
-/// What client and server agreed on before the transmission.
+/// Options that client and server agreed on before the transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// Replies may be structured, and those to reads are.

@@ -228,7 +228,7 @@ fn stores_data(kind: FileType) -> bool {
 /// Returns the pages of a file in the page cache, by cachestat(2), since Linux 6.5.
 #[allow(unsafe_code)]
 fn count_cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
-    /// Kernel's `struct cachestat_range`.
+    /// Layout of the kernel's `struct cachestat_range`.
     #[repr(C)]
     struct CacheRange {
         offset: u64,

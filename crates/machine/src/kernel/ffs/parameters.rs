@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Geometry {
     /// Sector size in bytes.
     pub sector_bytes: u32,
-    /// Sectors per track.
+    /// Number of sectors on a track.
     pub sectors_per_track: u32,
     /// Tracks per cylinder, which is the number of heads.
     pub tracks_per_cylinder: u32,

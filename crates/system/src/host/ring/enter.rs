@@ -19,7 +19,7 @@ const UNREGISTER_RING: u32 = 21;
 /// Size of the signal mask argument in bytes; no mask is passed.
 const MASK_BYTES: usize = 8;
 
-/// Kernel's `struct io_uring_getevents_arg`.
+/// Layout of the kernel's `struct io_uring_getevents_arg`.
 #[repr(C)]
 struct WaitArgument {
     mask: u64,
@@ -28,7 +28,7 @@ struct WaitArgument {
     timeout: u64,
 }
 
-/// Kernel's `struct io_uring_rsrc_update`.
+/// Layout of the kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]
 struct RegisterUpdate {
     offset: u32,

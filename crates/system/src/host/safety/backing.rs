@@ -37,7 +37,7 @@ pub(super) struct BackingFile {
 pub(super) enum FileComparison {
     /// Same file under both names.
     Same,
-    /// Different files.
+    /// The files are different ones.
     Different,
     /// Inconclusive comparison: the files may be the same.
     Unknown,

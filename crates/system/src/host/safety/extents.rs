@@ -15,7 +15,7 @@ const LAST_EXTENT: u32 = 1;
 const UNPLACED_FLAGS: u32 = 0x2 | 0x4 | 0x200;
 const EXTENTS_PER_CALL: usize = 128;
 
-/// Kernel's `struct fiemap_extent`.
+/// Layout of the kernel's `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct FiemapExtent {

@@ -24,7 +24,7 @@ pub(in super::super) struct SetupRefusal {
 }
 
 enum RefusalReason {
-    /// Failure of io_uring_setup(2).
+    /// Error of the system call io_uring_setup(2).
     SetupFailed,
     /// Queue depth that exceeds the maximum of a ring.
     DepthTooLarge(u32),
