@@ -1,6 +1,6 @@
 //! Job files that runs store.
 
-use diskperf_fio::{Errors, Files, JobFile, Surroundings};
+use diskperf_fio::{Errors, FileSource, JobEnvironment, JobFile};
 use diskperf_timeline::JobText;
 
 /// Parses a stored job file exactly as at its first reading.
@@ -9,8 +9,8 @@ use diskperf_timeline::JobText;
 ///
 /// Every mistake in the job file, with line and column.
 pub fn parse(kept: &JobText) -> Result<JobFile, Errors> {
-    let surroundings = Surroundings {
-        files: Files::Memory(kept.includes.clone()),
+    let surroundings = JobEnvironment {
+        file_source: FileSource::Memory(kept.includes.clone()),
         variables: kept.variables.clone(),
         page_bytes: kept.page_bytes,
         memory_mib: kept.memory_mib,

@@ -46,7 +46,7 @@ use crate::tuning::Tuned;
 use diskperf_timeline::Run;
 use view::View;
 
-pub use diskperf_fio::results::Format as FioFormat;
+pub use diskperf_fio::results::JsonFormat as FioFormat;
 pub use fio_json::{NoRequests, fio_json};
 
 /// Output format of a report: table, JSON, CSV or Markdown.

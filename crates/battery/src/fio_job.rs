@@ -34,11 +34,11 @@ use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use clone::JobClone;
 use diskperf_fio::job::{
-    Allocation, Engine, EngineKind, ExitScope, FileLock, Sizes, SubmitMode, SyncFlag, Verification,
-    ZoneMode,
+    BlockSizeChoice, EndedJobs, EngineKind, FileAllocation, FileLock, IoEngine, SubmitMode,
+    SyncFlag, Verification, ZoneMode,
 };
 use diskperf_fio::plan::{self, FileSize, PlannedFile};
-use diskperf_fio::{Direction, Errors, Job};
+use diskperf_fio::{Direction, Errors, JobDefinition};
 use diskperf_system::{
     Buffer, EngineChoice, Errno, Error, File, MapOptions, Open, RingOptions, System,
 };
@@ -55,7 +55,7 @@ const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
 struct FioJob {
-    job: Arc<Job>,
+    job: Arc<JobDefinition>,
     /// Files of each clone of the job, by clone index.
     clone_files: Arc<[Vec<PlannedFile>]>,
     /// Files that other sections of the job file make, by path.
@@ -87,13 +87,13 @@ impl Program {
     /// Returns one error for each option that changes the I/O and cannot be obeyed, with its
     /// position in the job file.
     pub fn of_fio_job(
-        job: &Job,
+        job: &JobDefinition,
         existing: &BTreeMap<String, FileSize>,
         made: &BTreeMap<String, MadeBy>,
         starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {
         support::check_support(job)?;
-        let files = plan::files_of_clones(job, existing)?;
+        let files = plan::plan_clone_files(job, existing)?;
         engines::check_files(job, &files)?;
         let pattern = FioJob {
             job: Arc::new(job.clone()),
@@ -107,61 +107,61 @@ impl Program {
 }
 
 /// Returns the queue depth of each clone of a job.
-fn queue_depth(job: &Job) -> u32 {
+fn queue_depth(job: &JobDefinition) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
-        Engine::Libaio if !job.engine.direct => 1,
+        IoEngine::Libaio if !job.engine.is_direct => 1,
         // The worker itself does each, whoever submits it.
-        Engine::Mmap | Engine::Splice => 1,
-        engine if engine.is_of_calls() => 1,
-        Engine::Cpuio => 1,
-        _ => job.engine.depth_reached().max(1),
+        IoEngine::Mmap | IoEngine::Splice => 1,
+        engine if engine.acts_on_files() => 1,
+        IoEngine::Cpuio => 1,
+        _ => job.engine.effective_depth().max(1),
     }
 }
 
 /// Reports whether the I/O of a job locks its file. An engine that queues requests unlocks the file
 /// once the request is queued, and `io_submit_mode=offload` has several requests in flight, so
 /// neither locks.
-fn locks_files(job: &Job) -> bool {
+fn locks_files(job: &JobDefinition) -> bool {
     job.files.lock != FileLock::None
-        && job.engine.depth_reached() <= 1
+        && job.engine.effective_depth() <= 1
         && job.engine.engine.kind() == EngineKind::Call
 }
 
 /// Reports whether a job ends with the steady state of its reporting group instead of its own.
-fn is_in_steady_group(job: &Job) -> bool {
-    job.steady.is_asked && job.report.by_group
+fn is_in_steady_group(job: &JobDefinition) -> bool {
+    job.steady.is_enabled && job.report.is_grouped
 }
 
 /// Reports whether the files of a job are written before the job starts, as fio lays them out:
 /// files that are read, overwritten or mapped.
-fn has_layout_phase(job: &Job) -> bool {
+fn has_layout_phase(job: &JobDefinition) -> bool {
     let engine = job.engine.engine;
-    let is_written_over = job.files.overwrite || engine == Engine::Mmap;
-    let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
-    let has_data = engine != Engine::Filecreate && engine != Engine::Cpuio;
-    !job.files.appends && has_data && (is_read || is_written_over)
+    let is_written_over = job.files.is_overwritten || engine == IoEngine::Mmap;
+    let is_read = job.pattern.access.includes(Direction::Read) || verifies_only(job);
+    let has_data = engine != IoEngine::Filecreate && engine != IoEngine::Cpuio;
+    !job.files.is_appended && has_data && (is_read || is_written_over)
 }
 
 /// Reports whether the page cache of a job's files stays unchanged before the run.
-fn keeps_page_cache(job: &Job) -> bool {
+fn keeps_page_cache(job: &JobDefinition) -> bool {
     let files = &job.files;
-    !files.invalidate && !files.pre_read && !bypasses_page_cache(job)
+    !files.invalidates_cache && !files.is_pre_read && !bypasses_page_cache(job)
 }
 
 /// Reports whether the I/O of a job bypasses the page cache. I/O on mapped files always goes
 /// through it, whatever `direct` says.
-fn bypasses_page_cache(job: &Job) -> bool {
-    job.engine.direct && job.engine.engine != Engine::Mmap
+fn bypasses_page_cache(job: &JobDefinition) -> bool {
+    job.engine.is_direct && job.engine.engine != IoEngine::Mmap
 }
 
-fn writes(job: &Job) -> bool {
+fn writes(job: &JobDefinition) -> bool {
     let access = job.pattern.access;
-    if verifies_only(job) || job.engine.engine == Engine::Cpuio {
+    if verifies_only(job) || job.engine.engine == IoEngine::Cpuio {
         return false;
     }
-    let changes = access.does(Direction::Write) || access.does(Direction::Trim);
-    changes || (job.engine.engine.is_of_calls() && job.engine.engine != Engine::Filestat)
+    let changes = access.includes(Direction::Write) || access.includes(Direction::Trim);
+    changes || (job.engine.engine.acts_on_files() && job.engine.engine != IoEngine::Filestat)
 }
 
 /// Returns the name of a planned file on the target. It keeps the whole path, with slashes
@@ -172,7 +172,7 @@ fn file_name(file: &PlannedFile) -> String {
 
 impl FioJob {
     /// Creates the program of a job that repeats an I/O log on the given files of its clones.
-    fn from_log(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+    fn from_log(job: JobDefinition, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
         let pattern = Self {
             job: Arc::new(job),
             clone_files: files.into(),
@@ -210,10 +210,10 @@ impl FioJob {
 
     /// Returns the scope of the jobs that end when this job ends (`exitall`).
     fn exit_scope(&self) -> EndScope {
-        match self.job.order.exit_scope {
-            ExitScope::Group => EndScope::Group(self.job.group),
-            ExitScope::Stonewall => EndScope::Started,
-            ExitScope::All => EndScope::All,
+        match self.job.order.ended_jobs {
+            EndedJobs::Group => EndScope::Group(self.job.group),
+            EndedJobs::Stonewall => EndScope::Started,
+            EndedJobs::All => EndScope::All,
         }
     }
 
@@ -233,11 +233,11 @@ impl FioJob {
 
     /// Returns the bytes that a clone moves if no time limit ends it before.
     fn io_bytes_total(&self) -> u64 {
-        let block = self.job.largest_block_bytes();
+        let block = self.job.block_bytes_max();
         if let Some(script) = &self.log {
             return script.moved_bytes().max(block);
         }
-        let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
+        let of_clone = |files: &Vec<PlannedFile>| match plan::predict_ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
             None => files.iter().map(|file| file.region.used_bytes()).sum(),
         };
@@ -248,47 +248,43 @@ impl FioJob {
     fn ring_options(&self, worker: &Worker) -> RingOptions {
         let (engine, data) = (&self.job.engine, &self.job.data);
         let choice = match engine.engine {
-            Engine::IoUring if engine.kernel_polls => EngineChoice::SqPoll,
-            Engine::IoUring | Engine::Null => EngineChoice::Best,
-            Engine::Libaio if engine.direct && engine.submit == SubmitMode::Inline => {
+            IoEngine::IoUring if engine.has_kernel_polling => EngineChoice::SqPoll,
+            IoEngine::IoUring | IoEngine::Null => EngineChoice::Best,
+            IoEngine::Libaio if engine.is_direct && engine.submit == SubmitMode::Inline => {
                 EngineChoice::Best
             }
-            Engine::Posixaio => EngineChoice::Threads,
-            Engine::Libaio
-            | Engine::Sync
-            | Engine::Psync
-            | Engine::Vsync
-            | Engine::Pvsync
-            | Engine::Pvsync2 => match engine.submit {
+            IoEngine::Posixaio => EngineChoice::Threads,
+            IoEngine::Libaio
+            | IoEngine::Sync
+            | IoEngine::Psync
+            | IoEngine::Vsync
+            | IoEngine::Pvsync
+            | IoEngine::Pvsync2 => match engine.submit {
                 SubmitMode::Inline => EngineChoice::Worker,
                 SubmitMode::Offload => EngineChoice::Threads,
             },
-            Engine::Mmap => EngineChoice::Mapped(MapOptions {
+            IoEngine::Mmap => EngineChoice::Mapped(MapOptions {
                 is_random: self.job.pattern.access.is_random(),
-                drops_pages: engine.direct,
+                drops_pages: engine.is_direct,
             }),
-            Engine::Splice => EngineChoice::Spliced,
-            Engine::Falloc
-            | Engine::Ftruncate
-            | Engine::Filecreate
-            | Engine::Filestat
-            | Engine::Filedelete
-            | Engine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
+            IoEngine::Splice => EngineChoice::Spliced,
+            IoEngine::Falloc
+            | IoEngine::Ftruncate
+            | IoEngine::Filecreate
+            | IoEngine::Filestat
+            | IoEngine::Filedelete
+            | IoEngine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
             depth: queue_depth(&self.job),
-            buffer_bytes: self
-                .job
-                .largest_transfer_bytes()
-                .max(1)
-                .next_multiple_of(512) as u32,
+            buffer_bytes: self.job.transfer_bytes_max().max(1).next_multiple_of(512) as u32,
             seed: worker.seed,
-            compressible_percent: match data.zeroes {
+            compressible_percent: match data.is_zeroed {
                 true => 100,
                 false => data.compressible_percent,
             },
             engine: choice,
-            poll: engine.polled,
+            poll: engine.is_polled,
             has_contents: self.job.verify.kind != Verification::None,
             interval: SAMPLE_INTERVAL,
         }
@@ -313,7 +309,7 @@ impl FioJob {
             }
             return Ok(());
         }
-        let how = match self.job.files.appends {
+        let how = match self.job.files.is_appended {
             true => Open::WRITE.create(),
             false => {
                 remove_file(system, worker.medium, path).await?;
@@ -321,21 +317,21 @@ impl FioJob {
             }
         };
         let is_made_later =
-            self.job.files.create_on_open || self.job.engine.engine == Engine::Filecreate;
+            self.job.files.creates_on_open || self.job.engine.engine == IoEngine::Filecreate;
         if worker.medium != Medium::Directory || is_made_later {
             return Ok(());
         }
         let file = system.open(path, how).await?;
         match self.job.files.allocation {
-            Allocation::None => {}
-            Allocation::Native => match system.allocate(file, 0..bytes, true).await {
+            FileAllocation::None => {}
+            FileAllocation::Native => match system.allocate(file, 0..bytes, true).await {
                 // A file system without the call: the file grows as it is written.
                 Err(error @ Error::Failed(_)) if !error.is_of_space() => {}
                 result => result?,
             },
-            Allocation::Posix => system.allocate(file, 0..bytes, true).await?,
-            Allocation::Keep => system.allocate(file, 0..bytes, false).await?,
-            Allocation::Truncate => match system.ftruncate(file, bytes).await {
+            FileAllocation::Posix => system.allocate(file, 0..bytes, true).await?,
+            FileAllocation::KeepSize => system.allocate(file, 0..bytes, false).await?,
+            FileAllocation::Truncate => match system.ftruncate(file, bytes).await {
                 // A modelled kernel without the call: the same.
                 Err(error) if error.errno() == Some(Errno::Invalid) => {}
                 result => result?,
@@ -350,25 +346,25 @@ impl FioJob {
         (system, worker): (&mut System, &Worker),
     ) -> Result<Vec<(File, String)>, ProgramError> {
         let engine = self.job.engine.engine;
-        if engine.is_of_names() || engine == Engine::Cpuio {
+        if engine.acts_on_names() || engine == IoEngine::Cpuio {
             return Ok(self.unopened_files(system, worker));
         }
         let access = self.job.pattern.access;
         let verifies = self.job.verify.kind != Verification::None;
-        let reads = verifies || access.does(Direction::Read);
+        let reads = verifies || access.includes(Direction::Read);
         let how = match (reads, writes(&self.job)) {
             // What is mapped to be written can be read.
-            (false, true) if engine != Engine::Mmap => Open::WRITE,
+            (false, true) if engine != IoEngine::Mmap => Open::WRITE,
             (_, true) => Open::READ_WRITE,
             (_, false) => Open::READ,
         };
-        let how = match self.job.sync.flag {
+        let how = match self.job.sync.open_flag {
             SyncFlag::None => how,
             SyncFlag::Sync => how.sync(true),
             SyncFlag::Dsync => how.dsync(true),
         };
         // What was unlinked, or not made before.
-        let how = match access.does(Direction::Write) && worker.medium == Medium::Directory {
+        let how = match access.includes(Direction::Write) && worker.medium == Medium::Directory {
             true => how.create(),
             false => how,
         };
@@ -378,7 +374,7 @@ impl FioJob {
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
-        if engine.is_of_calls() {
+        if engine.acts_on_files() {
             system.count_calls(SAMPLE_INTERVAL);
             return Ok(files);
         }
@@ -393,7 +389,7 @@ impl Pattern for FioJob {
         Vec::new()
     }
 
-    fn fio_job(&self) -> Option<&Job> {
+    fn fio_job(&self) -> Option<&JobDefinition> {
         Some(&self.job)
     }
 
@@ -405,30 +401,30 @@ impl Pattern for FioJob {
 
     fn properties(&self) -> ProgramProperties {
         let job = &self.job;
-        let block_bytes = job.largest_block_bytes();
+        let block_bytes = job.block_bytes_max();
         // Several files are several areas of a device, where it is laid out so.
         let fits_device = self.all_files().len() == 1 || !self.file_starts_bytes.is_empty();
         let has_data = job.engine.engine.moves_data();
-        let uses_processor = job.engine.engine == Engine::Cpuio;
+        let uses_processor = job.engine.engine == IoEngine::Cpuio;
         let cache = match (
             bypasses_page_cache(job),
-            job.files.pre_read,
-            job.files.invalidate,
+            job.files.is_pre_read,
+            job.files.invalidates_cache,
         ) {
             (true, ..) => Some(CacheMode::Direct),
             (false, false, true) => Some(CacheMode::Cold),
             // Without `invalidate` the cache stays as whoever came before has left it.
             (false, true, _) | (false, false, false) => Some(CacheMode::Warm),
         };
-        let lasts_us = job.times.ramp_us + job.times.runtime_us;
+        let lasts_us = job.durations.ramp_us + job.durations.runtime_us;
         ProgramProperties {
             accepts_any_size: true,
             writes_target: writes(job),
-            worker_count: job.order.clones,
+            worker_count: job.order.clone_count,
             cache_mode: cache,
-            duration: (job.times.time_based || uses_processor)
+            duration: (job.durations.is_time_based || uses_processor)
                 .then(|| Nanoseconds(lasts_us * 1000)),
-            media: match (fits_device && has_data && !job.files.appends) || uses_processor {
+            media: match (fits_device && has_data && !job.files.is_appended) || uses_processor {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
@@ -465,11 +461,15 @@ impl Pattern for FioJob {
         let files = self.clone_files.iter().flatten();
         let starts = files.flat_map(|file| [file.region.offset_bytes, self.start_bytes(file)]);
         let of = |direction: &Direction| {
-            let align_bytes = *job.blocks.align.get(*direction);
-            match job.blocks.sizes(*direction) {
-                Sizes::Fixed(bytes) => gcd(bytes, align_bytes),
-                Sizes::Range { smallest, largest } => gcd(gcd(smallest, largest), align_bytes),
-                Sizes::Split(parts) => parts.iter().map(|part| part.bytes).fold(align_bytes, gcd),
+            let align_bytes = *job.blocks.offset_align_bytes.get(*direction);
+            match job.blocks.choice(*direction) {
+                BlockSizeChoice::Fixed(bytes) => gcd(bytes, align_bytes),
+                BlockSizeChoice::Range { smallest, largest } => {
+                    gcd(gcd(smallest, largest), align_bytes)
+                }
+                BlockSizeChoice::Weighted(parts) => {
+                    parts.iter().map(|part| part.bytes).fold(align_bytes, gcd)
+                }
             }
         };
         let skip_bytes = job.pattern.skip_bytes.unsigned_abs();
@@ -481,7 +481,7 @@ impl Pattern for FioJob {
         };
         let sizes = job.pattern.access.directions().iter().map(of);
         let unit_bytes = starts.chain(sizes).chain(zones).fold(0, gcd);
-        match job.blocks.unaligned {
+        match job.blocks.allows_unaligned {
             true => 1,
             false => unit_bytes,
         }
@@ -511,12 +511,12 @@ impl Pattern for FioJob {
             return Vec::new();
         }
         let files = self.files_of_clone(worker).iter();
-        let reads = self.job.pattern.access.does(Direction::Read);
+        let reads = self.job.pattern.access.includes(Direction::Read);
         let input = |file: &PlannedFile| Input {
             path: self.file_path(worker, file),
             length_bytes: file.region.file_bytes,
             // What is unlinked cannot be looked at when it was read.
-            read: reads && !self.job.files.unlink,
+            read: reads && !self.job.files.unlinks_at_end,
         };
         files.map(input).collect()
     }
@@ -532,15 +532,15 @@ impl Pattern for FioJob {
                 name: self.job.name.clone(),
                 file_paths: files.map(|file| self.file_path(worker, file)).collect(),
                 group: self.job.group,
-                exit_scope: self.job.order.exit_all
-                    || self.job.order.exit_all_on_error
+                exit_scope: self.job.order.ends_others
+                    || self.job.order.ends_others_on_error
                     || is_in_steady_group(&self.job),
                 is_in_steady_group: is_in_steady_group(&self.job),
-                flow_share: (self.job.order.flow > 0).then_some(FlowShare {
+                flow_share: (self.job.order.flow_weight > 0).then_some(FlowShare {
                     id: self.job.order.flow_id,
-                    weight: self.job.order.flow,
+                    weight: self.job.order.flow_weight,
                 }),
-                does_io: self.job.engine.engine != Engine::Cpuio,
+                does_io: self.job.engine.engine != IoEngine::Cpuio,
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
@@ -571,10 +571,10 @@ impl Pattern for FioJob {
         Box::pin(async move {
             let outcome = self.run_clone((&mut *system, worker)).await;
             let order = &self.job.order;
-            if order.exit_all || (order.exit_all_on_error && outcome.is_err()) {
+            if order.ends_others || (order.ends_others_on_error && outcome.is_err()) {
                 worker.company.end_other_jobs(self.exit_scope());
             }
-            for path in worker.company.release_files(self.job.files.unlink) {
+            for path in worker.company.release_files(self.job.files.unlinks_at_end) {
                 let removed = remove_file(system, worker.medium, &path).await;
                 outcome.as_ref().map_or(Ok(()), |()| removed)?;
             }

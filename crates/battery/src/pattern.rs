@@ -4,7 +4,7 @@ use crate::parameter::ParameterField;
 use crate::program::{Input, ProgramError};
 use crate::replay::Replay;
 use crate::worker::{Medium, Worker};
-use diskperf_fio::Job;
+use diskperf_fio::JobDefinition;
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
@@ -49,7 +49,7 @@ pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
         None
     }
 
-    fn fio_job(&self) -> Option<&Job> {
+    fn fio_job(&self) -> Option<&JobDefinition> {
         None
     }
 

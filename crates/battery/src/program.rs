@@ -8,7 +8,7 @@ use crate::replay::Replay;
 use crate::verify::VERIFY_PARAMETER;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
-use diskperf_fio::Job;
+use diskperf_fio::JobDefinition;
 use diskperf_system::{Buffer, Error, LayoutError, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct Program {
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
         let same_job = match (self.fio_job(), other.fio_job()) {
-            (Some(one), Some(other)) => one.does_the_same_as(other),
+            (Some(one), Some(other)) => one.has_same_workload(other),
             (one, other) => one.is_none() && other.is_none(),
         };
         self.name == other.name
@@ -126,7 +126,7 @@ impl Program {
     }
 
     /// Returns the job file section that the program runs, if it runs one.
-    pub fn fio_job(&self) -> Option<&Job> {
+    pub fn fio_job(&self) -> Option<&JobDefinition> {
         self.pattern.fio_job()
     }
 

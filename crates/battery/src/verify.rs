@@ -14,7 +14,7 @@ use crate::load::{YesNo, new_field};
 use crate::parameter::{self, ParameterValue};
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, Seeds};
+use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, SeedSequence};
 use diskperf_system::{File, Operation, ReadBackProgress, Submission, System};
 use diskperf_timeline::Verified;
 use dump::DumpFiles;
@@ -79,7 +79,7 @@ pub(crate) struct Verifier {
     rules: VerificationRules,
     /// Layout of blocks that are too short for a header.
     short_block_layout: BlockLayout,
-    seeds: Seeds,
+    seeds: SeedSequence,
     write_count: u64,
     block_records: BlockRecords,
     /// Block in the buffer of each slot, by slot number. The list ends at the highest slot used so
@@ -178,7 +178,7 @@ impl Verifier {
     /// Creates the verifier of a worker.
     pub(crate) fn new(plan: VerificationRules) -> Self {
         Self {
-            seeds: Seeds::new(plan.job_randseed, plan.thread_number),
+            seeds: SeedSequence::new(plan.job_randseed, plan.thread_number),
             write_count: 0,
             block_records: BlockRecords::default(),
             blocks_by_slot: Vec::new(),
@@ -189,7 +189,7 @@ impl Verifier {
                 ..Verified::default()
             },
             differences: Vec::new(),
-            short_block_layout: BlockLayout::of_seed(),
+            short_block_layout: BlockLayout::for_seeded_data(),
             rules: plan,
         }
     }
@@ -198,7 +198,7 @@ impl Verifier {
     /// other repetitions.
     pub(crate) fn for_program(system: &System, worker: &Worker) -> Self {
         Self::new(VerificationRules {
-            layout: BlockLayout::of_checksum(Checksum::Crc32c),
+            layout: BlockLayout::for_checksum(Checksum::Crc32c),
             are_differences_fatal: false,
             only_counts_differences: false,
             checks_reads: false,
@@ -246,7 +246,7 @@ impl Verifier {
 
     /// Restarts the seeds, as fio does for each pass of a repeatable job.
     pub(crate) fn restart_seeds(&mut self) {
-        self.seeds = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
+        self.seeds = SeedSequence::new(self.rules.job_randseed, self.rules.thread_number);
     }
 
     /// Prepares the buffer of a request that has a slot and is not submitted. `file` is the index
@@ -262,7 +262,7 @@ impl Verifier {
                 let write = self.record_write(place, request.bytes, time_ns);
                 let number = self.write_count - 1;
                 let buffer = slot_buffer(system, request.slot, request.bytes);
-                self.layout(request.bytes).fill(buffer, write);
+                self.layout(request.bytes).fill_block(buffer, write);
                 SlotPurpose::Write(number)
             }
             Operation::Read if self.rules.checks_reads => SlotPurpose::CheckHeader,
@@ -324,8 +324,8 @@ impl Verifier {
             offset_bytes: place.offset_bytes,
             seed,
             time_ns: time_ns.unwrap_or(0),
-            thread: self.rules.thread_number as u16,
-            number: number as u16,
+            worker_number: self.rules.thread_number as u16,
+            write_number: number as u16,
         }
     }
 

@@ -18,7 +18,7 @@ mod processor;
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
 use diskperf_fio::plan::FileSize;
-use diskperf_fio::{Job, JobFile, Surroundings};
+use diskperf_fio::{JobDefinition, JobEnvironment, JobFile};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Budget, Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports};
@@ -38,14 +38,14 @@ const SEED: u64 = 1983;
 /// Events of a modelled run: far more than any section here takes that comes to an end.
 const EVENTS_MAX: u64 = 1_000_000;
 
-fn job(options: &str) -> Job {
+fn job(options: &str) -> JobDefinition {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     let mut parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
     parsed.jobs.remove(0)
 }
 
-fn program(job: &Job, existing: &BTreeMap<String, FileSize>) -> Program {
+fn program(job: &JobDefinition, existing: &BTreeMap<String, FileSize>) -> Program {
     let program = Program::of_fio_job(job, existing, &BTreeMap::new(), &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }

@@ -5,7 +5,7 @@
 mod verification;
 
 use diskperf_battery::Program;
-use diskperf_fio::{Files, Job, JobFile, Surroundings};
+use diskperf_fio::{FileSource, JobDefinition, JobEnvironment, JobFile};
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
@@ -136,14 +136,14 @@ fn draw(random: &mut Pcg64) -> Combination {
 /// Reads a section here; the reason where it is refused.
 fn section(folder: &Path, options: &str) -> Result<Program, String> {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
-    let surroundings = Surroundings {
-        files: Files::Disk {
+    let surroundings = JobEnvironment {
+        file_source: FileSource::FileSystem {
             working_directory: folder.to_owned(),
         },
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     let parsed = JobFile::parse("job.fio", &text, &surroundings);
-    let job: Job = parsed
+    let job: JobDefinition = parsed
         .map_err(|errors| errors.render(false))?
         .jobs
         .remove(0);

@@ -148,15 +148,19 @@ fn state(folder: &Path) -> VerifyState {
 /// Verifies here, and finds damage of what was written and of nothing else.
 fn verify_here(folder: &Path, (order, verify): (&str, &str)) {
     let state = state(folder);
-    assert!((20..200).contains(&state.writes), "{order}: {state:?}");
+    assert!((20..200).contains(&state.write_count), "{order}: {state:?}");
     let load = on_host(folder, verify).unwrap_or_else(|error| panic!("{order}: {error}"));
     let verified = load.verified.expect("it verifies");
     assert_eq!(
         (verified.blocks, verified.mismatches),
-        (state.writes, 0),
+        (state.write_count, 0),
         "{order}"
     );
-    let last = state.completed.first().expect("a write").offset_bytes as usize;
+    let last = state
+        .completed_writes
+        .first()
+        .expect("a write")
+        .offset_bytes as usize;
     flip(&folder.join("f"), last + 100);
     let error = on_host(folder, verify).expect_err(order).to_string();
     assert!(
@@ -198,7 +202,7 @@ fn a_state_of_ours_is_loaded_here_and_by_fio() {
         }
         let of_fio = one_by_fio(folder.path(), &verify);
         assert_eq!(of_fio, ByFio::Ended(0), "{order}");
-        let last = state(folder.path()).completed[0].offset_bytes as usize;
+        let last = state(folder.path()).completed_writes[0].offset_bytes as usize;
         flip(&folder.path().join("f"), last + 100);
         let of_fio = one_by_fio(folder.path(), &verify);
         assert!(matches!(of_fio, ByFio::Ended(1..)), "{order}: {of_fio:?}");

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::job::Job;
+use crate::job::JobDefinition;
 use crate::options;
-use crate::reader::{Entry, Line, excerpt};
+use crate::reader::{JobFileEntry, OptionLine, shorten_text};
 use diskperf_diagnostics::{Place, Problem, Text};
 
 /// Name of the fio command-line options in messages.
@@ -19,11 +19,11 @@ const ARGUMENT_TEXT_NAME: &str = "--fio-arg";
 #[derive(Debug, Default)]
 pub(crate) struct Arguments {
     /// Sections and options that precede those of the job file.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<JobFileEntry>,
     /// Names of the sections to run, with their places; empty when all sections run.
-    pub(crate) sections: Vec<(String, Place)>,
+    pub(crate) selected_sections: Vec<(String, Place)>,
     /// Place of the option `--readonly`, which forbids jobs that write; `None` if it is not given.
-    pub(crate) readonly: Option<Place>,
+    pub(crate) readonly_option: Option<Place>,
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -41,35 +41,44 @@ enum SwitchTreatment {
     Rejected(&'static str),
 }
 
-const OWN_REPORT: &str = "diskperf writes its own report; --format fio-json gives fio's";
-const OWN_OUTPUT: &str = "diskperf writes the report to standard output; redirect it";
+const REPORT_IS_OWN: &str = "diskperf writes its own report; --format fio-json gives fio's";
+const OUTPUT_IS_STDOUT: &str = "diskperf writes the report to standard output; redirect it";
 
 const OUTPUT_FORMATS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
-const OWN_PROGRESS: &str = "diskperf shows its own progress; see --quiet";
-const FIO_PROCESS: &str = "it is of fio's own process";
-const NO_NETWORK: &str = "run diskperf on that machine";
-const NO_COMMANDS: &str = "run the command before or after diskperf";
+const PROGRESS_IS_OWN: &str = "diskperf shows its own progress; see --quiet";
+const CONTROLS_FIO_PROCESS: &str = "it is of fio's own process";
+const NO_REMOTE_RUN: &str = "run diskperf on that machine";
+const NO_EXTERNAL_COMMANDS: &str = "run the command before or after diskperf";
 
 /// Command-line options of fio that are not job options, with their treatment.
 const SWITCHES: &[(&str, SwitchTreatment)] = &[
     ("section", SwitchTreatment::Section),
     ("readonly", SwitchTreatment::Readonly),
-    ("output", SwitchTreatment::NoEffect(OWN_OUTPUT)),
+    ("output", SwitchTreatment::NoEffect(OUTPUT_IS_STDOUT)),
     ("output-format", SwitchTreatment::OutputFormat),
-    ("minimal", SwitchTreatment::NoEffect(OWN_REPORT)),
-    ("terse-version", SwitchTreatment::NoEffect(OWN_REPORT)),
-    ("append-terse", SwitchTreatment::NoEffect(OWN_REPORT)),
-    ("bandwidth-log", SwitchTreatment::NoEffect(OWN_REPORT)),
-    ("idle-prof", SwitchTreatment::NoEffect(OWN_REPORT)),
-    ("eta", SwitchTreatment::NoEffect(OWN_PROGRESS)),
-    ("eta-interval", SwitchTreatment::NoEffect(OWN_PROGRESS)),
-    ("eta-newline", SwitchTreatment::NoEffect(OWN_PROGRESS)),
-    ("status-interval", SwitchTreatment::NoEffect(OWN_PROGRESS)),
-    ("debug", SwitchTreatment::NoEffect(FIO_PROCESS)),
-    ("alloc-size", SwitchTreatment::NoEffect(FIO_PROCESS)),
-    ("max-jobs", SwitchTreatment::NoEffect(FIO_PROCESS)),
-    ("warnings-fatal", SwitchTreatment::NoEffect(FIO_PROCESS)),
-    ("aux-path", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    ("minimal", SwitchTreatment::NoEffect(REPORT_IS_OWN)),
+    ("terse-version", SwitchTreatment::NoEffect(REPORT_IS_OWN)),
+    ("append-terse", SwitchTreatment::NoEffect(REPORT_IS_OWN)),
+    ("bandwidth-log", SwitchTreatment::NoEffect(REPORT_IS_OWN)),
+    ("idle-prof", SwitchTreatment::NoEffect(REPORT_IS_OWN)),
+    ("eta", SwitchTreatment::NoEffect(PROGRESS_IS_OWN)),
+    ("eta-interval", SwitchTreatment::NoEffect(PROGRESS_IS_OWN)),
+    ("eta-newline", SwitchTreatment::NoEffect(PROGRESS_IS_OWN)),
+    (
+        "status-interval",
+        SwitchTreatment::NoEffect(PROGRESS_IS_OWN),
+    ),
+    ("debug", SwitchTreatment::NoEffect(CONTROLS_FIO_PROCESS)),
+    (
+        "alloc-size",
+        SwitchTreatment::NoEffect(CONTROLS_FIO_PROCESS),
+    ),
+    ("max-jobs", SwitchTreatment::NoEffect(CONTROLS_FIO_PROCESS)),
+    (
+        "warnings-fatal",
+        SwitchTreatment::NoEffect(CONTROLS_FIO_PROCESS),
+    ),
+    ("aux-path", SwitchTreatment::NoEffect(CONTROLS_FIO_PROCESS)),
     (
         "profile",
         SwitchTreatment::Rejected("write its jobs into the file"),
@@ -93,25 +102,34 @@ const SWITCHES: &[(&str, SwitchTreatment)] = &[
     ("version", SwitchTreatment::Rejected("use fio")),
     ("cpuclock-test", SwitchTreatment::Rejected("use fio")),
     ("crctest", SwitchTreatment::Rejected("use fio")),
-    ("server", SwitchTreatment::Rejected(NO_NETWORK)),
-    ("daemonize", SwitchTreatment::Rejected(NO_NETWORK)),
-    ("client", SwitchTreatment::Rejected(NO_NETWORK)),
-    ("remote-config", SwitchTreatment::Rejected(NO_NETWORK)),
-    ("trigger", SwitchTreatment::Rejected(NO_COMMANDS)),
-    ("trigger-file", SwitchTreatment::Rejected(NO_COMMANDS)),
-    ("trigger-timeout", SwitchTreatment::Rejected(NO_COMMANDS)),
-    ("trigger-remote", SwitchTreatment::Rejected(NO_COMMANDS)),
+    ("server", SwitchTreatment::Rejected(NO_REMOTE_RUN)),
+    ("daemonize", SwitchTreatment::Rejected(NO_REMOTE_RUN)),
+    ("client", SwitchTreatment::Rejected(NO_REMOTE_RUN)),
+    ("remote-config", SwitchTreatment::Rejected(NO_REMOTE_RUN)),
+    ("trigger", SwitchTreatment::Rejected(NO_EXTERNAL_COMMANDS)),
+    (
+        "trigger-file",
+        SwitchTreatment::Rejected(NO_EXTERNAL_COMMANDS),
+    ),
+    (
+        "trigger-timeout",
+        SwitchTreatment::Rejected(NO_EXTERNAL_COMMANDS),
+    ),
+    (
+        "trigger-remote",
+        SwitchTreatment::Rejected(NO_EXTERNAL_COMMANDS),
+    ),
 ];
 
 /// Reads fio's command-line options in order; adds mistakes to `errors`.
-pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
+pub(crate) fn parse_arguments(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
     let mut arguments = Arguments::default();
     let text = Arc::new(Text::new(ARGUMENT_TEXT_NAME.to_owned(), words.join("\n")));
     let mut start = 0;
     for word in words {
         let place = Place::new(&text, start..start + word.len());
         start += word.len() + 1;
-        if let Err(problem) = arguments.read_word(word, &place) {
+        if let Err(problem) = arguments.parse_argument(word, &place) {
             errors.push(problem);
         }
     }
@@ -119,11 +137,11 @@ pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
 }
 
 impl Arguments {
-    fn read_word(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
+    fn parse_argument(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
         let word_text = word.trim_start_matches('-');
         let dashes = word.len() - word_text.len();
         if !(1..=2).contains(&dashes) || word_text.is_empty() {
-            let title = format!("`{}` is no option of fio", excerpt(word));
+            let title = format!("`{}` is no option of fio", shorten_text(word));
             let problem = Problem::error(title).at(place, "options begin with `--`");
             return Err(problem.help("write one `--KEY=VALUE` in each --fio-arg"));
         }
@@ -141,14 +159,14 @@ impl Arguments {
             Some((_, own)) => return self.apply_switch(*own, name, (key_place, value)),
             None if name == "name" => {
                 let (name, place) = require_value(value, name, &key_place)?;
-                self.entries.push(Entry::Section { name, place });
+                self.entries.push(JobFileEntry::Section { name, place });
             }
             None => {
                 if self.entries.is_empty() {
                     let (name, place) = ("global".to_owned(), place.clone());
-                    self.entries.push(Entry::Section { name, place });
+                    self.entries.push(JobFileEntry::Section { name, place });
                 }
-                self.entries.push(Entry::Option(Line {
+                self.entries.push(JobFileEntry::Option(OptionLine {
                     key: name.to_owned(),
                     key_place,
                     value,
@@ -165,13 +183,15 @@ impl Arguments {
         (place, value): (Place, Option<(String, Place)>),
     ) -> Result<(), Problem> {
         match own {
-            SwitchTreatment::Section => self.sections.push(require_value(value, name, &place)?),
-            SwitchTreatment::Readonly => self.readonly = Some(place),
+            SwitchTreatment::Section => self
+                .selected_sections
+                .push(require_value(value, name, &place)?),
+            SwitchTreatment::Readonly => self.readonly_option = Some(place),
             SwitchTreatment::NoEffect(why) => self.note_ignored(name, why, &place),
             SwitchTreatment::OutputFormat => {
                 let (text, of_value) = require_value(value, name, &place)?;
                 check_output_formats(&text, &of_value)?;
-                self.note_ignored(name, OWN_REPORT, &place);
+                self.note_ignored(name, REPORT_IS_OWN, &place);
             }
             SwitchTreatment::Rejected(instead) => {
                 let problem = Problem::error(format!("--{name} is not a job option"));
@@ -188,16 +208,16 @@ impl Arguments {
 
     /// Returns a warning for each command-line default that a section of the job file overrides. As
     /// in fio, the default has no effect on such a job.
-    pub(crate) fn find_overridden(&self, jobs: &[Job]) -> Vec<Problem> {
-        let is_global = |entry: &&Entry| match entry {
-            Entry::Section { name, .. } => name == "global",
-            Entry::Option(_) => true,
+    pub(crate) fn find_overridden(&self, jobs: &[JobDefinition]) -> Vec<Problem> {
+        let is_global = |entry: &&JobFileEntry| match entry {
+            JobFileEntry::Section { name, .. } => name == "global",
+            JobFileEntry::Option(_) => true,
         };
         let words = self.entries.iter().take_while(is_global);
         words
             .filter_map(|entry| match entry {
-                Entry::Option(line) => find_overridden(line, jobs),
-                Entry::Section { .. } => None,
+                JobFileEntry::Option(line) => find_overridden(line, jobs),
+                JobFileEntry::Section { .. } => None,
             })
             .collect()
     }
@@ -205,29 +225,33 @@ impl Arguments {
     /// Keeps the sections that `--section` selects, and the global sections.
     pub(crate) fn select_sections(
         &self,
-        entries: Vec<Entry>,
+        entries: Vec<JobFileEntry>,
         errors: &mut Vec<Problem>,
-    ) -> Vec<Entry> {
-        if self.sections.is_empty() {
+    ) -> Vec<JobFileEntry> {
+        if self.selected_sections.is_empty() {
             return entries;
         }
         let is_chosen = |name: &str| {
-            name.starts_with("global") || self.sections.iter().any(|(chosen, _)| chosen == name)
+            name.starts_with("global")
+                || self
+                    .selected_sections
+                    .iter()
+                    .any(|(chosen, _)| chosen == name)
         };
         let names: Vec<String> = entries.iter().filter_map(section_name).collect();
-        for (chosen, place) in &self.sections {
+        for (chosen, place) in &self.selected_sections {
             if !names.contains(chosen) {
-                let title = format!("there is no section `{}`", excerpt(chosen));
+                let title = format!("there is no section `{}`", shorten_text(chosen));
                 let problem = Problem::error(title).at(place, "fio leaves this out");
                 let jobs = names.iter().filter(|name| !name.starts_with("global"));
-                let jobs: Vec<String> = jobs.take(8).map(|name| excerpt(name)).collect();
+                let jobs: Vec<String> = jobs.take(8).map(|name| shorten_text(name)).collect();
                 errors.push(problem.help(format!("there are: {}", jobs.join(", "))));
             }
         }
         let mut is_in = true;
         let mut kept = entries;
         kept.retain(|entry| {
-            if let Entry::Section { name, .. } = entry {
+            if let JobFileEntry::Section { name, .. } = entry {
                 is_in = is_chosen(name);
             }
             is_in
@@ -237,15 +261,15 @@ impl Arguments {
 }
 
 /// Returns the warning for one command-line default, if a job of the file sets the same option.
-fn find_overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
-    let of_file = |job: &&Job| {
+fn find_overridden(line: &OptionLine, jobs: &[JobDefinition]) -> Option<Problem> {
+    let of_file = |job: &&JobDefinition| {
         let key = options::find_option(&line.key, job.engine.engine);
         let place = key.and_then(|key| job.places.get(key.name));
         place.is_some_and(|place| place.file() != ARGUMENT_TEXT_NAME)
     };
-    let overriding: Vec<&Job> = jobs.iter().filter(of_file).collect();
+    let overriding: Vec<&JobDefinition> = jobs.iter().filter(of_file).collect();
     let key = options::find_option(&line.key, overriding.first()?.engine.engine)?.name;
-    let at = overriding.first()?.place_of(key);
+    let at = overriding.first()?.option_place(key);
     let whose = match overriding.len() == jobs.len() {
         true => "the file".to_owned(),
         false => {
@@ -270,10 +294,10 @@ fn find_overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
     )
 }
 
-fn section_name(entry: &Entry) -> Option<String> {
+fn section_name(entry: &JobFileEntry) -> Option<String> {
     match entry {
-        Entry::Section { name, .. } => Some(name.clone()),
-        Entry::Option(_) => None,
+        JobFileEntry::Section { name, .. } => Some(name.clone()),
+        JobFileEntry::Option(_) => None,
     }
 }
 
@@ -282,7 +306,7 @@ fn check_output_formats(text: &str, place: &Place) -> Result<(), Problem> {
     match unknown {
         None => Ok(()),
         Some(form) => {
-            let title = format!("fio has no output format `{}`", excerpt(form));
+            let title = format!("fio has no output format `{}`", shorten_text(form));
             let problem = Problem::error(title).at(place, "fio ends here");
             Err(problem.help(format!(
                 "write one or more of {}",
@@ -312,7 +336,7 @@ fn complete_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
         SWITCHES
             .iter()
             .map(|(name, _)| *name)
-            .chain(options::names())
+            .chain(options::option_names())
     };
     if let Some(name) = names().find(|name| *name == key) {
         return Ok(name);
@@ -321,15 +345,15 @@ fn complete_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
     match beginning[..] {
         [name] if !key.is_empty() => Ok(name),
         [] => {
-            let problem = Problem::error(format!("fio has no option `--{}`", excerpt(key)));
+            let problem = Problem::error(format!("fio has no option `--{}`", shorten_text(key)));
             let problem = problem.at(place, "fio ends here");
-            Err(match options::most_similar(key) {
+            Err(match options::find_similar_name(key) {
                 Some(near) => problem.help(format!("the nearest is `--{near}`")),
                 None => problem,
             })
         }
         _ => {
-            let title = format!("several options begin with `--{}`", excerpt(key));
+            let title = format!("several options begin with `--{}`", shorten_text(key));
             let shown: Vec<&str> = beginning.iter().take(6).copied().collect();
             let problem = Problem::error(title).at(place, "fio ends here");
             Err(problem.help(format!("write one of {}", shown.join(", "))))

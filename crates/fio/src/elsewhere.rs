@@ -1,7 +1,7 @@
 //! fio engines that issue ordinary block reads and writes, but send them to targets other than the
 //! files and devices of this system.
 
-use crate::job::Engine;
+use crate::job::IoEngine;
 
 /// fio engine whose I/Os go to another operating system, to a server, or through another path to a
 /// drive.
@@ -10,9 +10,9 @@ pub struct ForeignEngine {
     /// fio's name of the engine.
     pub name: &'static str,
     /// Engine for files and devices that generates the same load.
-    pub same_load_as: Engine,
+    pub equivalent_engine: IoEngine,
     /// Transport that carries the engine's I/Os to its target.
-    pub carrier: EngineTransport,
+    pub transport: EngineTransport,
     /// Options that exist only for this engine and define its target.
     pub(crate) options: &'static [&'static str],
 }
@@ -21,30 +21,30 @@ pub struct ForeignEngine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineTransport {
     /// Native calls of another operating system on its files and devices.
-    OtherSystem,
+    OtherOperatingSystem,
     /// Server with its network. The text is a noun phrase that names both.
     Server(&'static str),
     /// Other path to a drive or to memory of this machine. The text is a noun phrase that names it.
-    OtherPath(&'static str),
+    OtherKernelPath(&'static str),
 }
 
 impl ForeignEngine {
     /// Reports whether an engine of this system issues the same I/Os on the same files.
-    pub fn is_same_here(&self) -> bool {
-        self.carrier == EngineTransport::OtherSystem
+    pub fn is_equivalent_here(&self) -> bool {
+        self.transport == EngineTransport::OtherOperatingSystem
     }
 
     /// Returns a note for the report that explains how the load is reproduced.
-    pub fn note(&self) -> String {
+    pub fn equivalence_note(&self) -> String {
         let name = self.name;
-        let same = self.same_load_as.name();
-        match self.carrier {
-            EngineTransport::OtherSystem => {
+        let same = self.equivalent_engine.name();
+        match self.transport {
+            EngineTransport::OtherOperatingSystem => {
                 format!(
                     "{name} belongs to another operating system; diskperf issues the same I/Os as {same}"
                 )
             }
-            EngineTransport::Server(what) | EngineTransport::OtherPath(what) => {
+            EngineTransport::Server(what) | EngineTransport::OtherKernelPath(what) => {
                 format!(
                     "{name}: the drive receives the job's I/Os directly; {what} are not modelled"
                 )
@@ -53,13 +53,13 @@ impl ForeignEngine {
     }
 
     /// Returns the reason why real storage cannot run this engine, for an error label.
-    pub fn why_not_here(&self) -> String {
-        match self.carrier {
-            EngineTransport::OtherSystem => String::new(),
+    pub fn unavailable_reason(&self) -> String {
+        match self.transport {
+            EngineTransport::OtherOperatingSystem => String::new(),
             EngineTransport::Server(what) => {
                 format!("its I/Os go to {what}, but diskperf measures files and devices")
             }
-            EngineTransport::OtherPath(what) => {
+            EngineTransport::OtherKernelPath(what) => {
                 format!("its I/Os go through {what}, but diskperf's go through the kernel")
             }
         }
@@ -73,8 +73,8 @@ const fn queueing_engine(
 ) -> ForeignEngine {
     ForeignEngine {
         name,
-        same_load_as: Engine::IoUring,
-        carrier,
+        equivalent_engine: IoEngine::IoUring,
+        transport: carrier,
         options,
     }
 }
@@ -86,8 +86,8 @@ const fn calling_engine(
 ) -> ForeignEngine {
     ForeignEngine {
         name,
-        same_load_as: Engine::Psync,
-        carrier,
+        equivalent_engine: IoEngine::Psync,
+        transport: carrier,
         options,
     }
 }
@@ -95,19 +95,19 @@ const fn calling_engine(
 const CEPH: EngineTransport = EngineTransport::Server("the cluster and its network");
 const SERVER: EngineTransport = EngineTransport::Server("the server and its network");
 const PASSTHROUGH: EngineTransport =
-    EngineTransport::OtherPath("commands that bypass the block layer");
+    EngineTransport::OtherKernelPath("commands that bypass the block layer");
 const PERSISTENT_MEMORY: EngineTransport =
-    EngineTransport::OtherPath("loads and stores to mapped memory");
-const PLUGIN: EngineTransport = EngineTransport::OtherPath("a plug-in and its drivers");
+    EngineTransport::OtherKernelPath("loads and stores to mapped memory");
+const PLUGIN: EngineTransport = EngineTransport::OtherKernelPath("a plug-in and its drivers");
 
-const ALL: &[ForeignEngine] = &[
+const FOREIGN_ENGINES: &[ForeignEngine] = &[
     queueing_engine(
         "windowsaio",
-        EngineTransport::OtherSystem,
+        EngineTransport::OtherOperatingSystem,
         &["no_completion_thread"],
     ),
-    queueing_engine("solarisaio", EngineTransport::OtherSystem, &[]),
-    queueing_engine("guasi", EngineTransport::OtherSystem, &[]),
+    queueing_engine("solarisaio", EngineTransport::OtherOperatingSystem, &[]),
+    queueing_engine("guasi", EngineTransport::OtherOperatingSystem, &[]),
     queueing_engine(
         "rbd",
         CEPH,
@@ -261,11 +261,13 @@ pub(crate) fn find_by_name(name: &str) -> Option<&'static ForeignEngine> {
         Some(("external", _)) => "external",
         _ => name,
     };
-    ALL.iter().find(|engine| engine.name == name)
+    FOREIGN_ENGINES.iter().find(|engine| engine.name == name)
 }
 
 /// Returns the name of the first engine that has an option of this name.
 pub(crate) fn find_by_option(option: &str) -> Option<&'static str> {
-    let engine = ALL.iter().find(|engine| engine.options.contains(&option));
+    let engine = FOREIGN_ENGINES
+        .iter()
+        .find(|engine| engine.options.contains(&option));
     engine.map(|engine| engine.name)
 }

@@ -15,9 +15,9 @@ const DEPTH_MAX: usize = 64;
 
 /// Reason why an expression has no value, and the position in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SyntaxFault {
-    pub(crate) at: Range<usize>,
-    pub(crate) why: String,
+pub(crate) struct SyntaxError {
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
 }
 
 /// Grammar of an arithmetic expression: that of fio or that of `bc`.
@@ -26,22 +26,22 @@ pub(crate) enum ExpressionGrammar {
     /// fio's own grammar with suffixes. A number without a suffix is in the default unit.
     Fio(Unit),
     /// Grammar of `bc`, without suffixes.
-    Plain,
+    Arithmetic,
 }
 
 /// Evaluates a text that must be an arithmetic expression from end to end.
-pub(crate) fn evaluate(text: &str, grammar: ExpressionGrammar) -> Result<i128, SyntaxFault> {
-    let mut parser = Parser {
+pub(crate) fn evaluate(text: &str, grammar: ExpressionGrammar) -> Result<i128, SyntaxError> {
+    let mut parser = ExpressionParser {
         text,
-        at: 0,
+        cursor: 0,
         depth: 0,
         grammar,
         has_units: false,
     };
     let value = parser.parse_sum()?;
     parser.skip_blanks();
-    if parser.at < text.len() {
-        return Err(parser.fault_at_cursor("an operator or the end"));
+    if parser.cursor < text.len() {
+        return Err(parser.error_at_cursor("an operator or the end"));
     }
     match grammar {
         ExpressionGrammar::Fio(Unit::Time { default_us }) if !parser.has_units => {
@@ -51,20 +51,20 @@ pub(crate) fn evaluate(text: &str, grammar: ExpressionGrammar) -> Result<i128, S
     }
 }
 
-struct Parser<'t> {
+struct ExpressionParser<'t> {
     text: &'t str,
-    at: usize,
+    cursor: usize,
     depth: usize,
     grammar: ExpressionGrammar,
     /// Whether any number so far had a suffix; the result then has that unit.
     has_units: bool,
 }
 
-impl Parser<'_> {
-    fn parse_sum(&mut self) -> Result<i128, SyntaxFault> {
-        let start = self.at;
+impl ExpressionParser<'_> {
+    fn parse_sum(&mut self) -> Result<i128, SyntaxError> {
+        let start = self.cursor;
         let mut left = self.parse_product()?;
-        while let Some(operator) = self.next_operator("+-") {
+        while let Some(operator) = self.take_operator("+-") {
             let right = self.parse_product()?;
             let value = match operator {
                 '+' => left.checked_add(right),
@@ -75,15 +75,15 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn parse_product(&mut self) -> Result<i128, SyntaxFault> {
-        let start = self.at;
+    fn parse_product(&mut self) -> Result<i128, SyntaxError> {
+        let start = self.cursor;
         let mut left = self.parse_signed()?;
-        while let Some(operator) = self.next_operator("*/%") {
+        while let Some(operator) = self.take_operator("*/%") {
             let right = self.parse_signed()?;
             if right == 0 && operator != '*' {
-                return Err(SyntaxFault {
-                    at: start..self.at,
-                    why: "division by zero".to_owned(),
+                return Err(SyntaxError {
+                    span: start..self.cursor,
+                    message: "division by zero".to_owned(),
                 });
             }
             let value = match operator {
@@ -96,19 +96,19 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn parse_signed(&mut self) -> Result<i128, SyntaxFault> {
+    fn parse_signed(&mut self) -> Result<i128, SyntaxError> {
         let mut negative = false;
-        while self.next_operator("-").is_some() {
+        while self.take_operator("-").is_some() {
             negative = !negative;
         }
         let value = self.parse_power()?;
         Ok(if negative { -value } else { value })
     }
 
-    fn parse_power(&mut self) -> Result<i128, SyntaxFault> {
-        let start = self.at;
+    fn parse_power(&mut self) -> Result<i128, SyntaxError> {
+        let start = self.cursor;
         let mut factors = vec![self.parse_operand()?];
-        while self.next_operator("^").is_some() {
+        while self.take_operator("^").is_some() {
             factors.push(self.parse_operand()?);
         }
         // From the right: 2^3^2 is 2^9.
@@ -123,17 +123,17 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn parse_operand(&mut self) -> Result<i128, SyntaxFault> {
+    fn parse_operand(&mut self) -> Result<i128, SyntaxError> {
         self.skip_blanks();
-        let start = self.at;
-        if self.next_operator("(").is_some() {
+        let start = self.cursor;
+        if self.take_operator("(").is_some() {
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return Err(self.fault_at_cursor("fewer parentheses"));
+                return Err(self.error_at_cursor("fewer parentheses"));
             }
             let value = self.parse_sum()?;
-            if self.next_operator(")").is_none() {
-                return Err(self.fault_at_cursor("`)`"));
+            if self.take_operator(")").is_none() {
+                return Err(self.error_at_cursor("`)`"));
             }
             self.depth -= 1;
             return self.apply_suffix(value, start);
@@ -144,28 +144,28 @@ impl Parser<'_> {
         let hexadecimal = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
         let value = match hexadecimal {
             Some(digits) => {
-                self.at += word.len();
+                self.cursor += word.len();
                 i128::from_str_radix(digits, 16).ok()
             }
             None => {
                 let digits =
                     word.len() - word.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-                self.at += digits;
+                self.cursor += digits;
                 word[..digits].parse().ok()
             }
         };
-        if self.text[self.at..].starts_with('.') {
-            return Err(self.fault_at_cursor("a whole number (fio drops the fraction)"));
+        if self.text[self.cursor..].starts_with('.') {
+            return Err(self.error_at_cursor("a whole number (fio drops the fraction)"));
         }
         let Some(value) = value else {
-            self.at = start;
-            return Err(self.fault_at_cursor("a number"));
+            self.cursor = start;
+            return Err(self.error_at_cursor("a number"));
         };
         self.apply_suffix(value, start)
     }
 
-    fn apply_suffix(&mut self, value: i128, start: usize) -> Result<i128, SyntaxFault> {
-        let rest = &self.text[self.at..];
+    fn apply_suffix(&mut self, value: i128, start: usize) -> Result<i128, SyntaxError> {
+        let rest = &self.text[self.cursor..];
         let end = rest.find(|letter: char| !letter.is_ascii_alphabetic());
         let word = &rest[..end.unwrap_or(rest.len())];
         if word.is_empty() {
@@ -173,47 +173,47 @@ impl Parser<'_> {
         }
         let factor = match self.grammar {
             ExpressionGrammar::Fio(unit) => number::parse_suffix(word, unit),
-            ExpressionGrammar::Plain => None,
+            ExpressionGrammar::Arithmetic => None,
         };
         let Some((factor, _)) = factor else {
-            return Err(SyntaxFault {
-                at: self.at..self.at + word.len(),
-                why: format!("`{word}` is no unit here"),
+            return Err(SyntaxError {
+                span: self.cursor..self.cursor + word.len(),
+                message: format!("`{word}` is no unit here"),
             });
         };
         self.has_units = true;
-        self.at += word.len();
+        self.cursor += word.len();
         self.check_overflow(value.checked_mul(factor.into()), start)
     }
 
     fn skip_blanks(&mut self) {
-        let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let rest = &self.text[self.cursor..];
+        self.cursor += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
 
-    fn next_operator(&mut self, operators: &str) -> Option<char> {
+    fn take_operator(&mut self, operators: &str) -> Option<char> {
         self.skip_blanks();
-        let next = self.text[self.at..].chars().next()?;
+        let next = self.text[self.cursor..].chars().next()?;
         if !operators.contains(next) {
             return None;
         }
-        self.at += next.len_utf8();
+        self.cursor += next.len_utf8();
         Some(next)
     }
 
-    fn check_overflow(&self, value: Option<i128>, start: usize) -> Result<i128, SyntaxFault> {
+    fn check_overflow(&self, value: Option<i128>, start: usize) -> Result<i128, SyntaxError> {
         let fits = value.filter(|&value| i64::try_from(value).is_ok());
-        fits.ok_or_else(|| SyntaxFault {
-            at: start..self.at,
-            why: "beyond 64 bits".to_owned(),
+        fits.ok_or_else(|| SyntaxError {
+            span: start..self.cursor,
+            message: "beyond 64 bits".to_owned(),
         })
     }
 
-    fn fault_at_cursor(&self, wanted: &str) -> SyntaxFault {
-        let next = self.text[self.at..].chars().next();
-        SyntaxFault {
-            at: self.at..self.at + next.map_or(0, char::len_utf8),
-            why: format!("{wanted} is wanted here"),
+    fn error_at_cursor(&self, wanted: &str) -> SyntaxError {
+        let next = self.text[self.cursor..].chars().next();
+        SyntaxError {
+            span: self.cursor..self.cursor + next.map_or(0, char::len_utf8),
+            message: format!("{wanted} is wanted here"),
         }
     }
 }

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::arguments;
 use crate::check;
 use crate::elsewhere::{self, ForeignEngine};
-use crate::job::{Engine, EngineOptions, Ignored, Job};
+use crate::job::{EngineOptions, Ignored, IoEngine, JobDefinition};
 use crate::options::{self, OptionKey, OptionTreatment};
-use crate::reader::{Entry, Line, PROBLEMS_MAX, Reader, excerpt};
-use crate::substitute::{names, substitute};
-use crate::surroundings::{Keyword, Surroundings};
+use crate::reader::{JobFileEntry, JobFileReader, OptionLine, PROBLEMS_MAX, shorten_text};
+use crate::substitute::{substitute, variable_names};
+use crate::surroundings::{JobEnvironment, Keyword};
 use crate::value::WrittenOption;
 use crate::verify::PATTERN_BYTES_MAX;
 use diskperf_diagnostics::Place;
@@ -29,7 +29,7 @@ pub struct JobFile {
     /// Name of the job file in messages.
     pub name: String,
     /// Jobs in the order of the file; at least one.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<JobDefinition>,
     /// Options of the global sections: fio's name and the value after substitution, which is empty
     /// for an option without a value.
     pub global_options: Vec<(String, String)>,
@@ -38,7 +38,7 @@ pub struct JobFile {
     /// Options that have no effect on the measured results: first those of global sections, then
     /// those of jobs.
     pub ignored: Vec<Ignored>,
-    /// Included files by path. With these in [`Files::Memory`](crate::Files::Memory), the job file
+    /// Included files by path. With these in [`FileSource::Memory`](crate::FileSource::Memory), the job file
     /// resolves to the same result.
     pub included: BTreeMap<String, String>,
     /// Environment variables that the job file uses, if they are set.
@@ -58,7 +58,7 @@ impl JobFile {
     pub fn parse(
         name: &str,
         content: &str,
-        surroundings: &Surroundings,
+        surroundings: &JobEnvironment,
     ) -> Result<JobFile, Errors> {
         JobFile::parse_with(name, content, &[], surroundings)
     }
@@ -73,18 +73,18 @@ impl JobFile {
         name: &str,
         content: &str,
         arguments: &[String],
-        surroundings: &Surroundings,
+        surroundings: &JobEnvironment,
     ) -> Result<JobFile, Errors> {
-        let mut reader = Reader::new(surroundings);
-        reader.read(name, content);
-        let Reader {
+        let mut reader = JobFileReader::new(surroundings);
+        reader.read_text(name, content);
+        let JobFileReader {
             entries,
             mut errors,
             mut warnings,
             included,
             ..
         } = reader;
-        let mut arguments = arguments::read(arguments, &mut errors);
+        let mut arguments = arguments::parse_arguments(arguments, &mut errors);
         warnings.append(&mut arguments.warnings);
         let of_file = arguments.select_sections(entries, &mut errors);
         let mut entries = arguments.entries.clone();
@@ -99,8 +99,8 @@ impl JobFile {
             pattern_files: BTreeMap::new(),
         };
         let last_section = entries.iter().rev().find_map(|entry| match entry {
-            Entry::Section { place, .. } => Some(place.clone()),
-            Entry::Option(_) => None,
+            JobFileEntry::Section { place, .. } => Some(place.clone()),
+            JobFileEntry::Option(_) => None,
         });
         let mut file = resolver.resolve_file(name, entries);
         file.included = included;
@@ -122,7 +122,7 @@ impl JobFile {
         );
         let overridden = arguments.find_overridden(&file.jobs);
         resolver.warnings.get_mut().extend(overridden);
-        if let Some(place) = &arguments.readonly {
+        if let Some(place) = &arguments.readonly_option {
             check::reject_writes(&file.jobs, place, &mut resolver.errors);
         }
         file.warnings = resolver.warnings.into_inner();
@@ -134,7 +134,7 @@ impl JobFile {
 }
 
 struct JobResolver<'s> {
-    surroundings: &'s Surroundings,
+    surroundings: &'s JobEnvironment,
     errors: Vec<Problem>,
     warnings: RefCell<Vec<Problem>>,
     clones: u64,
@@ -145,7 +145,7 @@ struct JobResolver<'s> {
 }
 
 struct KnownOption<'l> {
-    line: &'l Line,
+    option_line: &'l OptionLine,
     key: &'static OptionKey,
     /// Value after substitution; `None` for an option without a value.
     text: Option<String>,
@@ -170,7 +170,7 @@ impl KnownOption<'_> {
 }
 
 impl JobResolver<'_> {
-    fn resolve_file(&mut self, name: &str, entries: Vec<Entry>) -> JobFile {
+    fn resolve_file(&mut self, name: &str, entries: Vec<JobFileEntry>) -> JobFile {
         let mut file = JobFile {
             name: name.to_owned(),
             jobs: Vec::new(),
@@ -181,21 +181,21 @@ impl JobResolver<'_> {
             variables: BTreeMap::new(),
             keywords: BTreeSet::new(),
         };
-        let mut defaults: Option<Job> = None;
+        let mut defaults: Option<JobDefinition> = None;
         let mut entries = entries.into_iter().peekable();
         while let Some(entry) = entries.next() {
-            let Entry::Section { name, place } = entry else {
+            let JobFileEntry::Section { name, place } = entry else {
                 unreachable!("the reader lets no option stand outside of a section");
             };
             let mut lines = Vec::new();
-            while let Some(Entry::Option(line)) =
-                entries.next_if(|entry| matches!(entry, Entry::Option(_)))
+            while let Some(JobFileEntry::Option(line)) =
+                entries.next_if(|entry| matches!(entry, JobFileEntry::Option(_)))
             {
                 lines.push(line);
             }
             let mut job = match &defaults {
                 Some(defaults) => defaults.clone(),
-                None => Job::new(&name, &place),
+                None => JobDefinition::new(&name, &place),
             };
             if name.starts_with("global") {
                 let written = self.resolve_section(&mut job, &lines);
@@ -207,7 +207,7 @@ impl JobResolver<'_> {
             (job.name, job.section, job.place) = (name.clone(), name, place);
             job.options_as_written = self.resolve_section(&mut job, &lines);
             file.ignored.extend(job.ignored.iter().cloned());
-            self.clones += u64::from(job.order.clones);
+            self.clones += u64::from(job.order.clone_count);
             if self.clones > JOBS_MAX {
                 let title = format!("more than {JOBS_MAX} jobs, clones included");
                 let problem = Problem::error(title).at(&job.place, "fio has no room for this one");
@@ -220,16 +220,20 @@ impl JobResolver<'_> {
     }
 
     /// Applies the options of a section to a job and returns them as written.
-    fn resolve_section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
+    fn resolve_section(
+        &mut self,
+        job: &mut JobDefinition,
+        lines: &[OptionLine],
+    ) -> Vec<(String, String)> {
         let (engine, elsewhere) = self.resolve_engine(&job.engine, lines);
-        let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| {
+        let (own, lines): (Vec<&OptionLine>, Vec<&OptionLine>) = lines.iter().partition(|line| {
             elsewhere.is_some_and(|other| other.options.contains(&line.key.as_str()))
         });
         for line in &own {
             job.ignored.push(Ignored {
                 key: line.key.clone(),
                 place: line.key_place.clone(),
-                why: FOREIGN_ENGINE_OPTION,
+                reason: FOREIGN_ENGINE_OPTION,
             });
         }
         let mut known: Vec<KnownOption<'_>> = Vec::new();
@@ -244,19 +248,19 @@ impl JobResolver<'_> {
         }
         known.sort_by_key(KnownOption::evaluation_rank);
         for option in &known {
-            let mut place = option.line.key_place.clone();
-            let value = option.line.value.as_ref();
+            let mut place = option.option_line.key_place.clone();
+            let value = option.option_line.value.as_ref();
             let exact = value.map(|(text, _)| text.as_str()) == option.text.as_deref();
             if let Some((_, value)) = value {
                 place = value.clone();
             }
             let written = WrittenOption {
                 key: option.key.name,
-                key_place: &option.line.key_place,
+                key_place: &option.option_line.key_place,
                 text: option.text.as_deref(),
                 place: &place,
-                exact,
-                base: job.base,
+                is_exact: exact,
+                unit_base: job.unit_base,
                 warnings: &self.warnings,
             };
             if let Err(problem) = apply_option(option.key, job, &written) {
@@ -279,12 +283,12 @@ impl JobResolver<'_> {
     fn resolve_engine(
         &mut self,
         inherited: &EngineOptions,
-        lines: &[Line],
-    ) -> (Engine, Option<&'static ForeignEngine>) {
-        let (mut engine, mut elsewhere) = (inherited.engine, inherited.elsewhere);
+        lines: &[OptionLine],
+    ) -> (IoEngine, Option<&'static ForeignEngine>) {
+        let (mut engine, mut elsewhere) = (inherited.engine, inherited.foreign_engine);
         for line in lines.iter().filter(|line| line.key == "ioengine") {
             // A wrong name is told when its turn comes.
-            let mut scratch = Job::new("", &line.key_place);
+            let mut scratch = JobDefinition::new("", &line.key_place);
             let Ok(option) = self.resolve_option(line, inherited.engine) else {
                 continue;
             };
@@ -293,12 +297,12 @@ impl JobResolver<'_> {
                 key_place: &line.key_place,
                 text: option.text.as_deref(),
                 place: &line.key_place,
-                exact: false,
-                base: scratch.base,
+                is_exact: false,
+                unit_base: scratch.unit_base,
                 warnings: &RefCell::new(Vec::new()),
             };
             if apply_option(option.key, &mut scratch, &written).is_ok() {
-                (engine, elsewhere) = (scratch.engine.engine, scratch.engine.elsewhere);
+                (engine, elsewhere) = (scratch.engine.engine, scratch.engine.foreign_engine);
             }
         }
         (engine, elsewhere)
@@ -306,8 +310,8 @@ impl JobResolver<'_> {
 
     fn resolve_option<'l>(
         &mut self,
-        line: &'l Line,
-        engine: Engine,
+        line: &'l OptionLine,
+        engine: IoEngine,
     ) -> Result<KnownOption<'l>, Problem> {
         let key = options::find_option(&line.key, engine).ok_or_else(|| unknown_option(line))?;
         if !key.engines.is_empty() && !key.engines.contains(&engine) {
@@ -325,7 +329,7 @@ impl JobResolver<'_> {
             None => None,
             Some((text, place)) => {
                 let set = &self.surroundings.variables;
-                let named = names(text).filter_map(|name| set.get_key_value(name));
+                let named = variable_names(text).filter_map(|name| set.get_key_value(name));
                 let named = named.map(|(name, value)| (name.clone(), value.clone()));
                 self.variables.extend(named);
                 let warnings = self.warnings.get_mut();
@@ -337,7 +341,11 @@ impl JobResolver<'_> {
                 }
             }
         };
-        Ok(KnownOption { line, key, text })
+        Ok(KnownOption {
+            option_line: line,
+            key,
+            text,
+        })
     }
 
     /// Replaces file names in single quotes by the bytes of those files.
@@ -356,9 +364,12 @@ impl JobResolver<'_> {
                 continue;
             }
             let bytes_max = PATTERN_BYTES_MAX as u64;
-            let digits = self.surroundings.files.pattern(name, bytes_max);
+            let digits = self
+                .surroundings
+                .file_source
+                .read_pattern_file(name, bytes_max);
             let digits = digits.map_err(|why| {
-                let title = format!("cannot read the pattern file `{}`", excerpt(name));
+                let title = format!("cannot read the pattern file `{}`", shorten_text(name));
                 let problem = Problem::error(title).at(place, why);
                 problem.help(
                     "name a file in the working directory, or write the bytes in hexadecimal as 0x…",
@@ -373,7 +384,7 @@ impl JobResolver<'_> {
 
 fn apply_option(
     key: &OptionKey,
-    job: &mut Job,
+    job: &mut JobDefinition,
     written: &WrittenOption<'_>,
 ) -> Result<(), Problem> {
     match key.treatment {
@@ -383,7 +394,11 @@ fn apply_option(
         }
         OptionTreatment::NoEffect(why) => {
             let (key, place) = (key.name.to_owned(), written.key_place.clone());
-            job.ignored.push(Ignored { key, place, why });
+            job.ignored.push(Ignored {
+                key,
+                place,
+                reason: why,
+            });
             Ok(())
         }
         OptionTreatment::Rejected { why, instead } => {
@@ -394,10 +409,10 @@ fn apply_option(
     }
 }
 
-fn unknown_option(line: &Line) -> Problem {
+fn unknown_option(line: &OptionLine) -> Problem {
     let place: &Place = &line.key_place;
-    let title = format!("fio has no option `{}`", excerpt(&line.key));
-    if let Some(engine) = options::other_engine(&line.key) {
+    let title = format!("fio has no option `{}`", shorten_text(&line.key));
+    if let Some(engine) = options::find_other_engine(&line.key) {
         let title = format!("{} is an option of the engine {engine}", line.key);
         let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
         return problem.help("remove it, and use an engine for files or devices");
@@ -408,7 +423,7 @@ fn unknown_option(line: &Line) -> Problem {
         return problem.help(format!("remove it, or write `ioengine={engine}`"));
     }
     let blank = line.key.is_empty();
-    match options::most_similar(&line.key) {
+    match options::find_similar_name(&line.key) {
         _ if blank => Problem::error("the value has no key").at(place, "fio drops the job"),
         Some(near) => {
             let problem = Problem::error(title).at(place, "fio drops the job");

@@ -1,6 +1,6 @@
 //! fio job files as typed jobs, and results in the JSON format of fio.
 //!
-//! A job file goes in and typed [`Job`]s come out, with every value as fio resolves it:
+//! A job file goes in and typed [`JobDefinition`]s come out, with every value as fio resolves it:
 //!
 //! ```
 //! use diskperf_fio::{JobFile, Surroundings};
@@ -45,7 +45,7 @@ pub mod verify;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use elsewhere::{EngineTransport, ForeignEngine};
-pub use job::{Direction, Ignored, Job, PerDirection};
+pub use job::{Direction, Ignored, JobDefinition, PerDirection};
 pub use job_file::JobFile;
-pub use number::Base;
-pub use surroundings::{Files, Keyword, Surroundings};
+pub use number::UnitBase;
+pub use surroundings::{FileSource, JobEnvironment, Keyword};

@@ -11,7 +11,7 @@ pub(crate) enum Unit {
     /// Number of bytes, or a plain count. fio accepts the suffix `k` for both.
     Bytes {
         /// Meaning of the suffix `k`: 1000 or 1024.
-        base: Base,
+        base: UnitBase,
     },
     /// Duration, read as whole microseconds.
     Time {
@@ -22,7 +22,7 @@ pub(crate) enum Unit {
 
 /// Meaning of the suffixes `k` and `KiB` (`kb_base`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Base {
+pub enum UnitBase {
     /// fio's default: `k` is 1024 and `KiB` is 1000.
     #[default]
     Inverted,
@@ -30,19 +30,19 @@ pub enum Base {
     Si,
 }
 
-impl Base {
+impl UnitBase {
     /// Returns the factor of the suffix `k`.
     pub fn kilo(self) -> u64 {
         match self {
-            Base::Inverted => 1024,
-            Base::Si => 1000,
+            UnitBase::Inverted => 1024,
+            UnitBase::Si => 1000,
         }
     }
 
     fn kibi(self) -> u64 {
         match self {
-            Base::Inverted => 1000,
-            Base::Si => 1024,
+            UnitBase::Inverted => 1000,
+            UnitBase::Si => 1024,
         }
     }
 }
@@ -51,7 +51,7 @@ impl Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) value: i128,
-    pub(crate) surprise: Option<SuffixSurprise>,
+    pub(crate) suffix_surprise: Option<SuffixSurprise>,
 }
 
 /// Suffix that fio reads differently from common usage.
@@ -71,7 +71,7 @@ pub(crate) fn parse_strict(text: &str, unit: Unit) -> Option<Number> {
     };
     let plain = |value: i128, surprise| Number {
         value: if negative { -value } else { value },
-        surprise,
+        suffix_surprise: surprise,
     };
     let hexadecimal = digits
         .strip_prefix("0x")
@@ -85,7 +85,7 @@ pub(crate) fn parse_strict(text: &str, unit: Unit) -> Option<Number> {
             return None;
         }
         let value = i128::from_str_radix(hexadecimal, 16).ok()?;
-        return check_64_bits(plain(value, None));
+        return require_64_bits(plain(value, None));
     }
     let end = digits
         .bytes()
@@ -93,7 +93,7 @@ pub(crate) fn parse_strict(text: &str, unit: Unit) -> Option<Number> {
         .unwrap_or(digits.len());
     let value: i128 = digits[..end].parse().ok()?;
     let (factor, surprise) = parse_suffix(&digits[end..], unit)?;
-    check_64_bits(plain(value.checked_mul(factor.into())?, surprise))
+    require_64_bits(plain(value.checked_mul(factor.into())?, surprise))
 }
 
 /// Reads a number with blanks around it or before its suffix as if the blanks were absent. fio
@@ -106,7 +106,7 @@ pub(crate) fn parse_with_blanks(text: &str, unit: Unit) -> Option<Number> {
 }
 
 /// Returns the number if it fits into a signed 64-bit integer, as fio keeps it.
-fn check_64_bits(number: Number) -> Option<Number> {
+fn require_64_bits(number: Number) -> Option<Number> {
     i64::try_from(number.value).ok().map(|_| number)
 }
 
@@ -144,7 +144,8 @@ pub(crate) fn parse_suffix(text: &str, unit: Unit) -> Option<(u64, Option<Suffix
                 "" | "b" => Some((base.kilo().pow(power), None)),
                 "i" => Some((base.kilo().pow(power), Some(SuffixSurprise::KiWithoutB))),
                 "ib" => {
-                    let surprise = (base == Base::Inverted).then_some(SuffixSurprise::BinaryUnit);
+                    let surprise =
+                        (base == UnitBase::Inverted).then_some(SuffixSurprise::BinaryUnit);
                     Some((base.kibi().pow(power), surprise))
                 }
                 _ => None,
@@ -161,8 +162,8 @@ pub(crate) fn parse_as_fio(text: &str, unit: Unit) -> Option<i64> {
         return None;
     }
     let hexadecimal = text.contains("0x") || text.contains("0X");
-    let value = strtoll(text, if hexadecimal { 16 } else { 10 })?;
-    let suffix = fio_suffix(text);
+    let value = parse_strtoll(text, if hexadecimal { 16 } else { 10 })?;
+    let suffix = leading_suffix(text);
     let factor = match unit {
         Unit::Bytes { base } => bytes_factor(suffix, base),
         Unit::Time { default_us } => time_factor(suffix, default_us),
@@ -172,7 +173,7 @@ pub(crate) fn parse_as_fio(text: &str, unit: Unit) -> Option<i64> {
 
 /// Imitates C's `strtoll`: skips leading blanks and stops at the end of the number. Returns `None`
 /// if there is no number or it does not fit.
-fn strtoll(text: &str, radix: u32) -> Option<i64> {
+fn parse_strtoll(text: &str, radix: u32) -> Option<i64> {
     let blank = |letter: char| letter == ' ' || ('\t'..='\r').contains(&letter);
     let text = text.trim_start_matches(blank);
     let (negative, text) = match text.as_bytes().first()? {
@@ -208,7 +209,7 @@ fn strtoll(text: &str, radix: u32) -> Option<i64> {
 
 /// Returns the part of the text in which fio looks for a suffix. It starts at the first letter or
 /// `%` after a sign and digits.
-fn fio_suffix(text: &str) -> &str {
+fn leading_suffix(text: &str) -> &str {
     let start = text
         .bytes()
         .enumerate()
@@ -223,7 +224,7 @@ fn fio_suffix(text: &str) -> &str {
 
 /// Returns the factor of a size suffix by its first letters, as fio does; it ignores the remaining
 /// letters.
-fn bytes_factor(suffix: &str, base: Base) -> u64 {
+fn bytes_factor(suffix: &str, base: UnitBase) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     let power = lower.chars().next().and_then(|first| "kmgtp".find(first));
     match power {

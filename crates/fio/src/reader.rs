@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::surroundings::Surroundings;
+use crate::surroundings::JobEnvironment;
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{Place, Text};
 
 /// Maximum length of a line in bytes. fio silently splits longer lines.
-pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
+pub(crate) const LINE_BYTES_MAX: usize = 8191;
 /// Maximum size of a job file with all included files, in bytes.
-const LONGEST_BYTES: usize = 1 << 20;
+const FILE_BYTES_MAX: usize = 1 << 20;
 const INCLUDE_DEPTH_MAX: usize = 16;
 const INCLUDES_MAX: usize = 256;
 /// Maximum number of reported problems. A file with more is probably not a job file.
@@ -19,84 +19,84 @@ pub(crate) const PROBLEMS_MAX: usize = 50;
 
 /// Section header or option line of a job file.
 #[derive(Clone, Debug)]
-pub(crate) enum Entry {
+pub(crate) enum JobFileEntry {
     /// Section header, `[name]` alone on its line.
     Section { name: String, place: Place },
     /// Option line: `key=value`, or a key without a value.
-    Option(Line),
+    Option(OptionLine),
 }
 
 /// Option `key=value` as written in the job file.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct OptionLine {
     pub(crate) key: String,
     pub(crate) key_place: Place,
     pub(crate) value: Option<(String, Place)>,
 }
 
 /// Reader state: entries and problems so far, and the chain of open files.
-pub(crate) struct Reader<'s> {
-    surroundings: &'s Surroundings,
-    pub(crate) entries: Vec<Entry>,
+pub(crate) struct JobFileReader<'s> {
+    surroundings: &'s JobEnvironment,
+    pub(crate) entries: Vec<JobFileEntry>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     /// Contents of the included files, by path.
     pub(crate) included: BTreeMap<String, String>,
-    chain: Vec<String>,
+    include_chain: Vec<String>,
     /// Whether an included file contained a section header, which ends the current section of the
     /// job file.
-    is_cut: bool,
+    is_truncated: bool,
     /// Number of entries before the current file. They remain if the file turns out to contain a
     /// section header.
-    taken: usize,
-    bytes: usize,
-    includes: usize,
+    accepted_lines: usize,
+    read_bytes: usize,
+    include_count: usize,
 }
 
-impl<'s> Reader<'s> {
-    pub(crate) fn new(surroundings: &'s Surroundings) -> Reader<'s> {
-        Reader {
+impl<'s> JobFileReader<'s> {
+    pub(crate) fn new(surroundings: &'s JobEnvironment) -> JobFileReader<'s> {
+        JobFileReader {
             surroundings,
             entries: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
             included: BTreeMap::new(),
-            chain: Vec::new(),
-            is_cut: false,
-            taken: 0,
-            bytes: 0,
-            includes: 0,
+            include_chain: Vec::new(),
+            is_truncated: false,
+            accepted_lines: 0,
+            read_bytes: 0,
+            include_count: 0,
         }
     }
 
-    pub(crate) fn read(&mut self, name: &str, content: &str) {
-        self.bytes += content.len();
-        if self.bytes > LONGEST_BYTES {
+    pub(crate) fn read_text(&mut self, name: &str, content: &str) {
+        self.read_bytes += content.len();
+        if self.read_bytes > FILE_BYTES_MAX {
             let title =
-                format!("`{name}` and the files that include it exceed {LONGEST_BYTES} bytes");
+                format!("`{name}` and the files that include it exceed {FILE_BYTES_MAX} bytes");
             let help = "job files are usually a few kilobytes; check that this is one";
             self.errors.push(Problem::error(title).help(help));
             return;
         }
-        self.chain.push(name.to_owned());
+        self.include_chain.push(name.to_owned());
         let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
         let mut start = 0;
         for line in content.split_inclusive('\n') {
             self.read_line(&text, start, line.trim_end_matches('\n'));
-            let is_left_out = self.chain.len() > 1 && self.is_cut;
+            let is_left_out = self.include_chain.len() > 1 && self.is_truncated;
             if is_left_out || self.errors.len() >= PROBLEMS_MAX {
                 break;
             }
             start += line.len();
         }
-        self.chain.pop();
+        self.include_chain.pop();
     }
 
     fn read_line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
         let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
-        if line.len() > LONGEST_LINE_BYTES {
+        if line.len() > LINE_BYTES_MAX {
             let title = format!("a line of {} bytes", line.len());
-            let label = format!("fio takes at most {LONGEST_LINE_BYTES}");
+            let label = format!("fio takes at most {LINE_BYTES_MAX}");
             self.errors
                 .push(Problem::error(title).at(&place(0..1), label));
             return;
@@ -123,8 +123,11 @@ impl<'s> Reader<'s> {
         } else if option_text.starts_with('[') {
             let mark = comment.map(|at| &line[at..at + 1]);
             self.begin_section((option_text, mark), &place(span));
-        } else if self.is_cut {
-            let title = format!("`{}` stands outside of a section", excerpt(option_text));
+        } else if self.is_truncated {
+            let title = format!(
+                "`{}` stands outside of a section",
+                shorten_text(option_text)
+            );
             let label =
                 "the include above ended the section, because the included file contains a section";
             let help = "keep sections in the job file, and only options in included files";
@@ -135,7 +138,7 @@ impl<'s> Reader<'s> {
         } else if !self.is_in_section() {
             let problem = Problem::error(format!(
                 "`{}` stands outside of a section",
-                excerpt(option_text)
+                shorten_text(option_text)
             ))
             .at(&place(span), "before the first `[name]`")
             .help("write `[global]` or a job name in brackets above it");
@@ -144,7 +147,7 @@ impl<'s> Reader<'s> {
             let cut = comment
                 .filter(|&at| !line[..at].ends_with([' ', '\t']) && option_text.contains('='));
             if let Some(at) = cut {
-                self.warn_of_cut_value(option_text, &line[at..at + 1], &place(at..at + 1));
+                self.warn_of_truncated_value(option_text, &line[at..at + 1], &place(at..at + 1));
             }
             self.add_option(option_text, &place(span));
         }
@@ -154,10 +157,10 @@ impl<'s> Reader<'s> {
         !self.entries.is_empty()
     }
 
-    fn warn_of_cut_value(&mut self, option_text: &str, mark: &str, place: &Place) {
+    fn warn_of_truncated_value(&mut self, option_text: &str, mark: &str, place: &Place) {
         let (key, value) = option_text.split_once('=').unwrap_or((option_text, ""));
         let title = format!("`{mark}` starts a comment inside a value");
-        let label = format!("{} is `{}`", key.trim(), excerpt(value));
+        let label = format!("{} is `{}`", key.trim(), shorten_text(value));
         let warning = Problem::warning(title)
             .at(place, label)
             .help("fio has no quotes: a value holds neither `;` nor `#`");
@@ -167,15 +170,15 @@ impl<'s> Reader<'s> {
     /// Reads a section header. `mark` is the character that starts a comment after it, if there is
     /// one.
     fn begin_section(&mut self, (option_text, mark): (&str, Option<&str>), place: &Place) {
-        if self.chain.len() > 1 {
-            self.is_cut = true;
-            self.entries.truncate(self.taken);
+        if self.include_chain.len() > 1 {
+            self.is_truncated = true;
+            self.entries.truncate(self.accepted_lines);
             let title = "fio ignores the options above a section in an included file";
             let help = "include only options, and keep sections in the job file";
             let warning = Problem::warning(title).at(place, "fio reads no further");
             return self.warnings.push(warning.help(help));
         }
-        self.is_cut = false;
+        self.is_truncated = false;
         let problem = {
             // fio drops the last letter, whatever it is.
             let mut name = option_text[1..].to_owned();
@@ -190,17 +193,17 @@ impl<'s> Reader<'s> {
                 _ => {
                     if last != Some(']') {
                         self.warnings
-                            .push(cut_section_warning((&name, mark), place));
+                            .push(truncated_section_warning((&name, mark), place));
                     }
                     let place = place.clone();
-                    return self.entries.push(Entry::Section { name, place });
+                    return self.entries.push(JobFileEntry::Section { name, place });
                 }
             }
         };
         self.errors.push(problem);
         // What follows in the job file belongs to it all the same.
         let (name, place) = (String::from("?"), place.clone());
-        self.entries.push(Entry::Section { name, place });
+        self.entries.push(JobFileEntry::Section { name, place });
     }
 
     fn include_file(&mut self, option_text: &str, place: &Place) {
@@ -209,7 +212,7 @@ impl<'s> Reader<'s> {
         let refused = if name.is_empty() || !rest.starts_with([' ', '\t']) {
             // fio skips the word and one letter, whatever it is.
             let file = rest.get(1..).unwrap_or("").trim();
-            let reading = format!("fio reads this as the file `{}`", excerpt(file));
+            let reading = format!("fio reads this as the file `{}`", shorten_text(file));
             let problem =
                 Problem::error("fio treats a line that starts with `include` as an include");
             Some(problem.at(place, reading).help("write `include FILE`"))
@@ -217,12 +220,12 @@ impl<'s> Reader<'s> {
             let problem = Problem::error("`include` stands outside of a section");
             let problem = problem.at(place, "before the first `[name]`");
             Some(problem.help("put `[global]` above it"))
-        } else if self.chain.len() >= INCLUDE_DEPTH_MAX {
-            let chain = self.chain.join(" -> ");
+        } else if self.include_chain.len() >= INCLUDE_DEPTH_MAX {
+            let chain = self.include_chain.join(" -> ");
             let title = format!("included files are nested more than {INCLUDE_DEPTH_MAX} deep");
             let problem = Problem::error(title).at(place, "this exceeds the limit");
             Some(problem.help(format!("the chain is {chain} -> {name}")))
-        } else if self.includes >= INCLUDES_MAX {
+        } else if self.include_count >= INCLUDES_MAX {
             let title = format!("more than {INCLUDES_MAX} files are included");
             Some(Problem::error(title).at(place, "this file exceeds the limit"))
         } else {
@@ -230,24 +233,24 @@ impl<'s> Reader<'s> {
         };
         if let Some(problem) = refused {
             // One way round a loop says it all.
-            self.includes = INCLUDES_MAX.max(self.includes);
+            self.include_count = INCLUDES_MAX.max(self.include_count);
             return self.errors.push(problem);
         }
-        self.includes += 1;
-        let beside = self.chain.last().map_or("", String::as_str);
+        self.include_count += 1;
+        let beside = self.include_chain.last().map_or("", String::as_str);
         match self
             .surroundings
-            .files
-            .open(name, beside, LONGEST_BYTES as u64)
+            .file_source
+            .read_included_file(name, beside, FILE_BYTES_MAX as u64)
         {
             Ok((path, content)) => {
-                let of_outer = std::mem::replace(&mut self.taken, self.entries.len());
-                self.read(&path, &content);
-                self.taken = of_outer;
+                let of_outer = std::mem::replace(&mut self.accepted_lines, self.entries.len());
+                self.read_text(&path, &content);
+                self.accepted_lines = of_outer;
                 self.included.insert(path, content);
             }
             Err(why) => {
-                let title = format!("cannot read the included file `{}`", excerpt(name));
+                let title = format!("cannot read the included file `{}`", shorten_text(name));
                 let help = "diskperf searches the working directory, then this file's directory";
                 self.errors
                     .push(Problem::error(title).at(place, why).help(help));
@@ -265,7 +268,7 @@ impl<'s> Reader<'s> {
             (value.to_owned(), place.part(start..option_text.len()))
         });
         let key = key.trim_end();
-        self.entries.push(Entry::Option(Line {
+        self.entries.push(JobFileEntry::Option(OptionLine {
             key: key.to_owned(),
             key_place: place.part(0..key.len().max(1).min(option_text.len())),
             value,
@@ -274,7 +277,7 @@ impl<'s> Reader<'s> {
 }
 
 /// Warns about a section name that ends early because of a comment or a missing bracket.
-fn cut_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
+fn truncated_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
     let (why, help) = match mark {
         Some(mark) => (
             format!("`{mark}` begins a comment inside the name of a section"),
@@ -285,14 +288,14 @@ fn cut_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Pro
             "end the line with `]`",
         ),
     };
-    let title = format!("{why}: fio calls this job `{}`", excerpt(name));
+    let title = format!("{why}: fio calls this job `{}`", shorten_text(name));
     Problem::warning(title)
         .at(place, "the name ends here")
         .help(help)
 }
 
 /// Returns the first 60 characters of user text, for a message.
-pub(crate) fn excerpt(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {
         short.push_str("...");

@@ -1,8 +1,8 @@
 //! Substitution of `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in option values.
 
 use crate::expression::{self, ExpressionGrammar};
-use crate::reader::{LONGEST_LINE_BYTES, excerpt};
-use crate::surroundings::{Keyword, Surroundings};
+use crate::reader::{LINE_BYTES_MAX, shorten_text};
+use crate::surroundings::{JobEnvironment, Keyword};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
@@ -18,12 +18,12 @@ pub(crate) struct Substitution {
 pub(crate) fn substitute(
     value: &str,
     place: &Place,
-    surroundings: &Surroundings,
+    surroundings: &JobEnvironment,
     warnings: &mut Vec<Problem>,
 ) -> Result<Substitution, Problem> {
     let value = replace_variables(value, place, surroundings, warnings);
     let (value, keywords) = replace_keywords(&value, surroundings);
-    if value.len() > LONGEST_LINE_BYTES {
+    if value.len() > LINE_BYTES_MAX {
         let title = format!("a value of {} bytes", value.len());
         let label = "after substitution of the variables";
         return Err(Problem::error(title).at(place, label));
@@ -31,13 +31,13 @@ pub(crate) fn substitute(
     if keywords.is_empty() || !value.contains(['+', '-', '*', '/']) {
         return Ok(Substitution { value, keywords });
     }
-    let worked_out = expression::evaluate(&value, ExpressionGrammar::Plain);
+    let worked_out = expression::evaluate(&value, ExpressionGrammar::Arithmetic);
     let worked_out = worked_out.map(|value| Substitution {
         value: value.to_string(),
         keywords,
     });
     worked_out.map_err(|fault| {
-        let title = format!("`{}` cannot be evaluated: {}", excerpt(&value), fault.why);
+        let title = format!("`{}` cannot be evaluated: {}", shorten_text(&value), fault.message);
         Problem::error(title)
             .at(place, "fio gives this to bc")
             .help("bc accepts numbers, `+ - * / % ^` and parentheses, but no suffixes such as k; write 1024")
@@ -45,7 +45,7 @@ pub(crate) fn substitute(
 }
 
 /// Returns the names of the environment variables that a value uses.
-pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn variable_names(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split("${").skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))
 }
@@ -54,7 +54,7 @@ pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
 fn replace_variables(
     value: &str,
     place: &Place,
-    surroundings: &Surroundings,
+    surroundings: &JobEnvironment,
     warnings: &mut Vec<Problem>,
 ) -> String {
     let mut done = String::new();
@@ -68,12 +68,12 @@ fn replace_variables(
         match surroundings.variables.get(name) {
             Some(variable) => done.push_str(variable),
             None => {
-                let title = format!("the variable `{}` is not set", excerpt(name));
+                let title = format!("the variable `{}` is not set", shorten_text(name));
                 warnings.push(Problem::warning(title).at(place, "fio puts nothing in its place"));
             }
         }
         rest = &rest[start + length + 1..];
-        if done.len() > LONGEST_LINE_BYTES {
+        if done.len() > LINE_BYTES_MAX {
             break;
         }
     }
@@ -82,12 +82,15 @@ fn replace_variables(
 }
 
 /// Replaces machine values such as `$ncpus`; returns the text and the values used.
-fn replace_keywords(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
+fn replace_keywords(value: &str, surroundings: &JobEnvironment) -> (String, Vec<Keyword>) {
     let mut done = value.to_owned();
     let mut keywords = Vec::new();
     for keyword in Keyword::ALL {
-        if done.contains(keyword.word()) {
-            done = done.replace(keyword.word(), &surroundings.number(keyword).to_string());
+        if done.contains(keyword.text()) {
+            done = done.replace(
+                keyword.text(),
+                &surroundings.keyword_value(keyword).to_string(),
+            );
             keywords.push(keyword);
         }
     }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 /// Files, variables and machine values that `include`, `${NAME}`, `$pagesize`, `$mb_memory` and
 /// `$ncpus` refer to.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct JobEnvironment {
     /// Source of the files that a job file includes.
-    pub files: Files,
+    pub file_source: FileSource,
     /// Values of environment variables for `${NAME}`. A missing variable has an empty value.
     pub variables: BTreeMap<String, String>,
     /// Page size for `$pagesize`, in bytes.
@@ -37,7 +37,7 @@ impl Keyword {
     pub(crate) const ALL: [Self; 3] = [Self::PageSize, Self::Memory, Self::Processors];
 
     /// Returns the word for this value in a job file.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::PageSize => "$pagesize",
             Self::Memory => "$mb_memory",
@@ -46,9 +46,9 @@ impl Keyword {
     }
 }
 
-impl Surroundings {
+impl JobEnvironment {
     /// Returns the number that a keyword represents.
-    pub fn number(&self, keyword: Keyword) -> u64 {
+    pub fn keyword_value(&self, keyword: Keyword) -> u64 {
         match keyword {
             Keyword::PageSize => self.page_bytes,
             Keyword::Memory => self.memory_mib,
@@ -59,10 +59,10 @@ impl Surroundings {
 
 /// Source of files that a job file includes.
 #[derive(Clone, Debug)]
-pub enum Files {
+pub enum FileSource {
     /// File system. A relative name is looked up in the working directory first, then in the
     /// directory of the including file.
-    Disk {
+    FileSystem {
         /// Directory in which relative names are looked up first.
         working_directory: PathBuf,
     },
@@ -70,14 +70,14 @@ pub enum Files {
     Memory(BTreeMap<String, String>),
 }
 
-impl Files {
+impl FileSource {
     /// Returns the path and the text of an included file. It reads at most `bytes_max` bytes and
     /// one more, so that the caller can detect a longer file.
     ///
     /// # Errors
     ///
     /// A readable reason if the file cannot be read.
-    pub(crate) fn open(
+    pub(crate) fn read_included_file(
         &self,
         name: &str,
         beside: &str,
@@ -85,14 +85,14 @@ impl Files {
     ) -> Result<(String, String), String> {
         let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
-            Files::Memory(files) => {
+            FileSource::Memory(files) => {
                 let paths = [PathBuf::from(name), folder.join(name)];
                 let mut paths = paths.iter().map(|path| path.to_string_lossy());
                 let found = paths.find_map(|path| files.get_key_value(path.as_ref()));
                 let found = found.map(|(path, content)| (path.clone(), content.clone()));
                 found.ok_or_else(|| "no such file".to_owned())
             }
-            Files::Disk { working_directory } => {
+            FileSource::FileSystem { working_directory } => {
                 let path = match working_directory.join(name).exists() {
                     true => PathBuf::from(name),
                     false => folder.join(name),
@@ -104,20 +104,20 @@ impl Files {
     }
 }
 
-impl Files {
+impl FileSource {
     /// Returns the bytes of a pattern file as hexadecimal digits after `0x`, limited to `bytes_max`
-    /// bytes. [`Files::Memory`] holds pattern files under their quoted names.
+    /// bytes. [`FileSource::Memory`] holds pattern files under their quoted names.
     ///
     /// # Errors
     ///
     /// A readable reason if the file cannot be read.
-    pub(crate) fn pattern(&self, name: &str, bytes_max: u64) -> Result<String, String> {
+    pub(crate) fn read_pattern_file(&self, name: &str, bytes_max: u64) -> Result<String, String> {
         match self {
-            Files::Memory(files) => {
+            FileSource::Memory(files) => {
                 let digits = files.get(&format!("'{name}'")).cloned();
                 digits.ok_or_else(|| "no such file".to_owned())
             }
-            Files::Disk { working_directory } => {
+            FileSource::FileSystem { working_directory } => {
                 let bytes = read_bytes(&working_directory.join(name), bytes_max)?;
                 if bytes.is_empty() {
                     return Err("it is empty".to_owned());
@@ -143,12 +143,12 @@ fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 
-impl Default for Surroundings {
+impl Default for JobEnvironment {
     /// Creates an environment without files or variables, with one CPU, 4 KiB pages and 1 GiB of
     /// memory. It does not depend on the machine.
-    fn default() -> Surroundings {
-        Surroundings {
-            files: Files::Memory(BTreeMap::new()),
+    fn default() -> JobEnvironment {
+        JobEnvironment {
+            file_source: FileSource::Memory(BTreeMap::new()),
             variables: BTreeMap::new(),
             page_bytes: 4096,
             memory_mib: 1024,

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Bound, Range, RangeBounds};
 
 use crate::expression::{self, ExpressionGrammar};
-use crate::number::{self, Base, SuffixSurprise, Unit};
-use crate::reader::excerpt;
+use crate::number::{self, SuffixSurprise, Unit, UnitBase};
+use crate::reader::shorten_text;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
@@ -19,14 +19,14 @@ pub(crate) struct WrittenOption<'w> {
     pub(crate) text: Option<&'w str>,
     pub(crate) place: &'w Place,
     /// Whether the value equals the text of the file, so that error markers can point into it.
-    pub(crate) exact: bool,
-    pub(crate) base: Base,
+    pub(crate) is_exact: bool,
+    pub(crate) unit_base: UnitBase,
     pub(crate) warnings: &'w RefCell<Vec<Problem>>,
 }
 
 /// Value of an option, or a part of such a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Value<'w> {
+pub(crate) struct OptionValue<'w> {
     written: &'w WrittenOption<'w>,
     text: &'w str,
     /// Byte offset of this part in the option's value.
@@ -41,7 +41,7 @@ pub(crate) enum DefaultTimeUnit {
 }
 
 impl DefaultTimeUnit {
-    fn us(self) -> u64 {
+    fn unit_us(self) -> u64 {
         match self {
             DefaultTimeUnit::Seconds => 1_000_000,
             DefaultTimeUnit::Microseconds => 1,
@@ -55,9 +55,9 @@ impl<'w> WrittenOption<'w> {
     /// # Errors
     ///
     /// An option without a value.
-    pub(crate) fn value(&'w self) -> Result<Value<'w>, Problem> {
+    pub(crate) fn value(&'w self) -> Result<OptionValue<'w>, Problem> {
         match self.text {
-            Some(text) if !text.is_empty() => Ok(Value {
+            Some(text) if !text.is_empty() => Ok(OptionValue {
                 written: self,
                 text,
                 start: 0,
@@ -72,16 +72,16 @@ impl<'w> WrittenOption<'w> {
     }
 
     /// Reads a flag: an option without a value is on, and `=0` is off.
-    pub(crate) fn flag(&'w self) -> Result<bool, Problem> {
+    pub(crate) fn parse_flag(&'w self) -> Result<bool, Problem> {
         if self.text.is_none() {
             return Ok(true);
         }
         let value = self.value()?;
-        value.zero_or_one("takes it as 1")
+        value.parse_zero_or_one("takes it as 1")
     }
 }
 
-impl<'w> Value<'w> {
+impl<'w> OptionValue<'w> {
     pub(crate) fn text(&self) -> &'w str {
         self.text
     }
@@ -91,18 +91,18 @@ impl<'w> Value<'w> {
     }
 
     /// Returns the option value without leading and trailing blanks.
-    pub(crate) fn trimmed(&self) -> Value<'w> {
+    pub(crate) fn trimmed(&self) -> OptionValue<'w> {
         let start = self.text.len() - self.text.trim_start().len();
         self.subvalue(start..self.text.len()).trimmed_end()
     }
 
     /// Returns the option value without trailing blanks.
-    pub(crate) fn trimmed_end(&self) -> Value<'w> {
+    pub(crate) fn trimmed_end(&self) -> OptionValue<'w> {
         self.subvalue(0..self.text.trim_end().len())
     }
 
-    pub(crate) fn subvalue(&self, part: Range<usize>) -> Value<'w> {
-        Value {
+    pub(crate) fn subvalue(&self, part: Range<usize>) -> OptionValue<'w> {
+        OptionValue {
             written: self.written,
             text: &self.text[part.clone()],
             start: self.start + part.start,
@@ -110,7 +110,7 @@ impl<'w> Value<'w> {
     }
 
     /// Splits the value at separators. Separators inside parentheses do not count.
-    pub(crate) fn split(&self, separators: &[char]) -> Vec<Value<'w>> {
+    pub(crate) fn split(&self, separators: &[char]) -> Vec<OptionValue<'w>> {
         let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
         for (at, letter) in self.text.char_indices() {
             match letter {
@@ -128,7 +128,10 @@ impl<'w> Value<'w> {
     }
 
     /// Returns the text before and after the first of the separators.
-    pub(crate) fn split_once(&self, separators: &[char]) -> (Value<'w>, Option<Value<'w>>) {
+    pub(crate) fn split_once(
+        &self,
+        separators: &[char],
+    ) -> (OptionValue<'w>, Option<OptionValue<'w>>) {
         let first = self.split(separators)[0];
         if first.text.len() == self.text.len() {
             return (first, None);
@@ -139,7 +142,7 @@ impl<'w> Value<'w> {
     }
 
     /// Creates an error that points at this value.
-    pub(crate) fn problem(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
+    pub(crate) fn error(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::error(title).at(&self.place(), label)
     }
 
@@ -149,7 +152,7 @@ impl<'w> Value<'w> {
     }
 
     fn place(&self) -> Place {
-        if self.written.exact {
+        if self.written.is_exact {
             let end = self.start + self.text.len();
             self.written.place.part(self.start..end)
         } else {
@@ -159,18 +162,18 @@ impl<'w> Value<'w> {
 
     fn bytes_unit(&self) -> Unit {
         Unit::Bytes {
-            base: self.written.base,
+            base: self.written.unit_base,
         }
     }
 
     /// Reads a number of bytes, or a plain count. fio accepts the suffix `k` for both.
-    pub(crate) fn number(&self, range: impl RangeBounds<u64>) -> Result<u64, Problem> {
-        let value = self.parse_number(self.bytes_unit())?;
+    pub(crate) fn parse_number_in(&self, range: impl RangeBounds<u64>) -> Result<u64, Problem> {
+        let value = self.parse_integer(self.bytes_unit())?;
         self.check_range(value, range, |value| value.to_string())
     }
 
     /// Reads a count that fio stores in 32 bits.
-    pub(crate) fn count(&self, range: impl RangeBounds<u32>) -> Result<u32, Problem> {
+    pub(crate) fn parse_count(&self, range: impl RangeBounds<u32>) -> Result<u32, Problem> {
         let widened = (
             range.start_bound().map(|&bound| u64::from(bound)),
             match range.end_bound() {
@@ -179,7 +182,7 @@ impl<'w> Value<'w> {
             },
         );
         let value = self
-            .number(widened)
+            .parse_number_in(widened)
             .map_err(|problem| self.explain_32_bits(problem))?;
         Ok(u32::try_from(value).expect("bounded to 32 bits"))
     }
@@ -196,16 +199,16 @@ impl<'w> Value<'w> {
     }
 
     /// Reads a time and returns it in microseconds.
-    pub(crate) fn time_us(&self, bare: DefaultTimeUnit) -> Result<u64, Problem> {
-        let value = self.parse_number(Unit::Time {
-            default_us: bare.us(),
+    pub(crate) fn parse_time_us(&self, bare: DefaultTimeUnit) -> Result<u64, Problem> {
+        let value = self.parse_integer(Unit::Time {
+            default_us: bare.unit_us(),
         })?;
         self.check_range(value, .., |value| format!("{value} us"))
     }
 
     /// Reads the option value as a signed number.
-    pub(crate) fn signed(&self) -> Result<i64, Problem> {
-        let value = self.parse_number(self.bytes_unit())?;
+    pub(crate) fn parse_signed(&self) -> Result<i64, Problem> {
+        let value = self.parse_integer(self.bytes_unit())?;
         Ok(i64::try_from(value).expect("a number is in 64 bits"))
     }
 
@@ -230,28 +233,28 @@ impl<'w> Value<'w> {
                 Bound::Unbounded => format!("at least {}", show(low)),
             };
             let title = format!("{} is {allowed}", self.written.key);
-            self.problem(title, format!("this is {value}"))
+            self.error(title, format!("this is {value}"))
         })
     }
 
     /// Reads a whole number or an arithmetic expression.
-    fn parse_number(&self, unit: Unit) -> Result<i128, Problem> {
+    fn parse_integer(&self, unit: Unit) -> Result<i128, Problem> {
         if self.text.starts_with('(') {
-            return self.expression(unit);
+            return self.parse_expression(unit);
         }
         let number = number::parse_strict(self.text, unit);
         if let Some(number) = number.or_else(|| number::parse_with_blanks(self.text, unit)) {
-            self.note_surprise(number, unit);
+            self.warn_of_surprise(number, unit);
             return Ok(number.value);
         }
         Err(self.not_whole_problem(unit))
     }
 
-    fn expression(&self, unit: Unit) -> Result<i128, Problem> {
+    fn parse_expression(&self, unit: Unit) -> Result<i128, Problem> {
         let value =
             expression::evaluate(self.text, ExpressionGrammar::Fio(unit)).map_err(|fault| {
-                let title = format!("`{}` has no value", excerpt(self.text));
-                self.subvalue(fault.at).problem(title, fault.why)
+                let title = format!("`{}` has no value", shorten_text(self.text));
+                self.subvalue(fault.span).error(title, fault.message)
             })?;
         self.warn(
             "not every fio works out an expression",
@@ -260,11 +263,11 @@ impl<'w> Value<'w> {
         Ok(value)
     }
 
-    fn note_surprise(&self, number: number::Number, unit: Unit) {
-        let Some(surprise) = number.surprise else {
+    fn warn_of_surprise(&self, number: number::Number, unit: Unit) {
+        let Some(surprise) = number.suffix_surprise else {
             return;
         };
-        let text = excerpt(self.text);
+        let text = shorten_text(self.text);
         let written = self.text.trim();
         let digits = written.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let letter = &written[digits.len()..digits.len() + 1];
@@ -282,7 +285,7 @@ impl<'w> Value<'w> {
     /// Creates the error for a text that is not a number, with the number that fio would read from
     /// it.
     fn not_whole_problem(&self, unit: Unit) -> Problem {
-        let text = excerpt(self.text);
+        let text = shorten_text(self.text);
         let title = match unit {
             _ if self.text.is_empty() => format!("{} has an empty part", self.written.key),
             Unit::Bytes { .. } => format!("`{text}` is not a number"),
@@ -310,20 +313,20 @@ impl<'w> Value<'w> {
             let whole = self.written.text.unwrap_or(trimmed);
             let whole: String = whole.split([' ', '\t']).collect();
             return self
-                .problem("a blank before a value", label)
+                .error("a blank before a value", label)
                 .help(format!("write `{key}={whole}` without blanks"));
         }
-        self.problem(title, label).help(help)
+        self.error(title, label).help(help)
     }
 
     /// Reads a flag that must be 0 or 1.
-    pub(crate) fn boolean(&self) -> Result<bool, Problem> {
-        self.zero_or_one("drops the job")
+    pub(crate) fn parse_boolean(&self) -> Result<bool, Problem> {
+        self.parse_zero_or_one("drops the job")
     }
 
     /// Reads a flag that must be 0 or 1. The text `beyond` describes what fio does with a number
     /// above 1; fio takes a negative number as on.
-    fn zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
+    fn parse_zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
         match self.text.trim() {
             "0" | "0x0" => return Ok(false),
             "1" | "0x1" => return Ok(true),
@@ -337,30 +340,30 @@ impl<'w> Value<'w> {
         };
         let key = self.written.key;
         let help = format!("write `{key}=0` or `{key}=1`");
-        Err(self.problem(format!("{key} is 0 or 1"), label).help(help))
+        Err(self.error(format!("{key} is 0 or 1"), label).help(help))
     }
 
     /// Reads a decimal number with a fraction.
-    pub(crate) fn float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
+    pub(crate) fn parse_float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
         // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
         let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
         // fio skips blanks on both sides of it.
         let text = self.text.trim();
         let value = text.bytes().all(plain).then(|| text.parse().ok());
         let Some(value) = value.flatten() else {
-            let title = format!("`{}` is not a number", excerpt(self.text));
+            let title = format!("`{}` is not a number", shorten_text(self.text));
             let help = "write digits, with a point before a fraction";
-            return Err(self.problem(title, "for instance 99.9").help(help));
+            return Err(self.error(title, "for instance 99.9").help(help));
         };
         if range.contains(&value) {
             return Ok(value);
         }
         let title = format!("{} is out of range", self.written.key);
-        Err(self.problem(title, format!("this is {value}")))
+        Err(self.error(title, format!("this is {value}")))
     }
 
     /// Reads the decimal number at the start of the value, as strtod(3) does, and ignores the rest.
-    pub(crate) fn leading_float(&self) -> Option<f64> {
+    pub(crate) fn parse_leading_float(&self) -> Option<f64> {
         let text = self.text.trim_start();
         let is_digit = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
         let end = text.bytes().position(|byte| !is_digit(byte));
@@ -374,41 +377,41 @@ impl<'w> Value<'w> {
             return Ok(*choice);
         }
         let words = choices.iter().map(|(word, _)| *word);
-        let title = format!("{} is not `{}`", self.written.key, excerpt(self.text));
+        let title = format!("{} is not `{}`", self.written.key, shorten_text(self.text));
         let list: Vec<&str> = words.clone().collect();
-        let problem = match nearest(self.text, words) {
-            Some(near) => self.problem(title, format!("is `{near}` meant?")),
-            None => self.problem(title, "not known here"),
+        let problem = match find_nearest_name(self.text, words) {
+            Some(near) => self.error(title, format!("is `{near}` meant?")),
+            None => self.error(title, "not known here"),
         };
         Err(problem.help(format!("it is one of {}", list.join(", "))))
     }
 
     /// Returns the only part of a value, or an error if more parts follow. fio silently ignores
     /// further parts.
-    pub(crate) fn require_single(&self) -> Result<Value<'w>, Problem> {
+    pub(crate) fn require_single(&self) -> Result<OptionValue<'w>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() == 1 {
             return Ok(*self);
         }
         let title = format!("{} takes one value", self.written.key);
-        let first = excerpt(parts[0].text);
-        Err(self.problem(title, format!("fio takes `{first}` and says nothing")))
+        let first = shorten_text(parts[0].text);
+        Err(self.error(title, format!("fio takes `{first}` and says nothing")))
     }
 
     /// Splits a value into parts for reads, writes and trims. The last part also applies to missing
     /// ones, and an empty part keeps the default.
-    pub(crate) fn per_direction(&self) -> Result<Vec<Value<'w>>, Problem> {
+    pub(crate) fn split_per_direction(&self) -> Result<Vec<OptionValue<'w>>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() > 3 {
             let title = format!("{} takes at most three values", self.written.key);
-            return Err(parts[3].problem(title, "reads, writes, trims, and then?"));
+            return Err(parts[3].error(title, "reads, writes, trims, and then?"));
         }
         Ok(parts)
     }
 
     /// Splits a list of numbers at commas. fio accepts `:` and `-` as separators, too.
-    pub(crate) fn split_numbers(&self) -> Result<Vec<Value<'w>>, Problem> {
-        let parts = self.per_direction()?;
+    pub(crate) fn split_numbers(&self) -> Result<Vec<OptionValue<'w>>, Problem> {
+        let parts = self.split_per_direction()?;
         let odd = parts.iter().find(|part| {
             let text = part.text.strip_prefix('-').unwrap_or(part.text);
             !text.starts_with('(') && text.contains([':', '-'])
@@ -416,14 +419,14 @@ impl<'w> Value<'w> {
         let Some(odd) = odd else { return Ok(parts) };
         let title = format!("{} is a comma-separated list", self.written.key);
         let listed = odd.text.replace([':', '-'], ",");
-        let label = format!("fio reads `{}`", excerpt(&listed));
+        let label = format!("fio reads `{}`", shorten_text(&listed));
         let pair = self.split(&[':', '-']);
         let is_pair = parts.len() == 1 && pair.len() == 2;
         if self.written.key == "bs" && is_pair && !pair.iter().any(|part| part.text.is_empty()) {
             self.warn("bs is a list for reads and writes, not a range", label);
             return Ok(pair);
         }
-        let problem = odd.problem(title, label);
+        let problem = odd.error(title, label);
         Err(match self.written.key {
             "bs" => problem.help("use commas, or `bsrange=` for a range"),
             _ => problem.help("use commas"),
@@ -432,7 +435,7 @@ impl<'w> Value<'w> {
 }
 
 /// Returns the known name that is most similar to the given one, if any is similar enough.
-fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+fn find_nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))

@@ -1,8 +1,8 @@
 //! Job files that are refused, each with its file, line and column.
 
-use diskperf_fio::offsets::Sequential;
+use diskperf_fio::offsets::SequentialOffsets;
 use diskperf_fio::plan;
-use diskperf_fio::{Files, Job, JobFile, Surroundings};
+use diskperf_fio::{FileSource, JobDefinition, JobEnvironment, JobFile};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hostile")
 }
 
-fn refusal(name: &str, content: &str, surroundings: &Surroundings) -> String {
+fn refusal(name: &str, content: &str, surroundings: &JobEnvironment) -> String {
     match JobFile::parse(name, content, surroundings) {
         Ok(file) => panic!("{name} is taken: {file:?}"),
         Err(errors) => errors.render(false),
@@ -20,11 +20,11 @@ fn refusal(name: &str, content: &str, surroundings: &Surroundings) -> String {
 
 #[test]
 fn every_hostile_file_is_refused_with_its_place() {
-    let surroundings = Surroundings {
-        files: Files::Disk {
+    let surroundings = JobEnvironment {
+        file_source: FileSource::FileSystem {
             working_directory: folder(),
         },
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     let entries = std::fs::read_dir(folder()).expect("the folder of hostile files");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
@@ -48,13 +48,13 @@ fn every_hostile_file_is_refused_with_its_place() {
 
 #[test]
 fn a_loop_of_includes_ends_with_its_chain() {
-    let mut surroundings = Surroundings::default();
+    let mut surroundings = JobEnvironment::default();
     let files = [
         ("a", "include b\ninclude b\n"),
         ("b", "include a\ninclude a\n"),
     ];
     let files = files.map(|(name, content)| (name.to_owned(), content.to_owned()));
-    surroundings.files = Files::Memory(files.into());
+    surroundings.file_source = FileSource::Memory(files.into());
     let refused = refusal("job.fio", "[x]\ninclude a\n", &surroundings);
     assert!(
         refused.contains("the chain is job.fio -> a -> b -> a"),
@@ -69,9 +69,9 @@ fn a_loop_of_includes_ends_with_its_chain() {
 
 #[test]
 fn a_file_that_grows_is_refused() {
-    let mut surroundings = Surroundings::default();
+    let mut surroundings = JobEnvironment::default();
     let large = "# a comment\n".repeat(100_000);
-    surroundings.files = Files::Memory([("large".to_owned(), large)].into());
+    surroundings.file_source = FileSource::Memory([("large".to_owned(), large)].into());
     let refused = refusal("job.fio", "[x]\ninclude large\n", &surroundings);
     assert!(refused.contains("exceed 1048576 bytes"), "{refused}");
 }
@@ -79,7 +79,7 @@ fn a_file_that_grows_is_refused() {
 #[test]
 fn many_mistakes_give_a_bounded_message() {
     let text = format!("[x]\n{}", "bogus=1\n".repeat(50_000));
-    let refused = refusal("job.fio", &text, &Surroundings::default());
+    let refused = refusal("job.fio", &text, &JobEnvironment::default());
     assert_eq!(refused.matches("fio has no option").count(), 50);
 }
 
@@ -111,16 +111,17 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// What is planned of a job that was taken, however odd it is.
-fn planned(job: &Job) {
+fn planned(job: &JobDefinition) {
     let existing = [("a".to_owned(), plan::FileSize::Fixed(1 << 20))].into();
-    let Ok(files) = plan::files(job, job.order.clones - 1, &existing) else {
+    let Ok(files) = plan::plan_files(job, job.order.clone_count - 1, &existing) else {
         return;
     };
-    if let Some(ios) = plan::ios(job, &files) {
+    if let Some(ios) = plan::predict_ios(job, &files) {
         assert!(ios.total() < u64::MAX, "{job:?}");
     }
     let region = files[0].region;
-    let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);
+    let offsets =
+        SequentialOffsets::new(region, job.blocks.fixed_bytes.read, job.pattern.skip_bytes);
     for offset in offsets.take(100) {
         assert!(
             offset >= region.offset_bytes && offset < region.file_bytes,
@@ -140,7 +141,7 @@ fn no_text_makes_it_panic() {
         failure_persistence: None,
         ..Config::default()
     });
-    let surroundings = Surroundings::default();
+    let surroundings = JobEnvironment::default();
     let outcome = runner.run(&text(), |text| {
         match JobFile::parse("job.fio", &text, &surroundings) {
             Ok(file) => {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use diskperf_fio::offsets::Sequential;
+use diskperf_fio::offsets::SequentialOffsets;
 use diskperf_fio::plan;
-use diskperf_fio::{Files, Job, JobFile, Surroundings};
+use diskperf_fio::{FileSource, JobDefinition, JobEnvironment, JobFile};
 
 use super::{Body, Target, bytes, text};
 
@@ -58,10 +58,10 @@ pub(super) const JOB_FILE: Target = Target {
 /// job.
 fn job_file() -> Body {
     let common = ("common".to_owned(), "bs=8k\ninclude common\n".to_owned());
-    let surroundings = Surroundings {
-        files: Files::Memory([common].into()),
+    let surroundings = JobEnvironment {
+        file_source: FileSource::Memory([common].into()),
         variables: [("NAME".to_owned(), "1m".to_owned())].into(),
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     Box::new(
         move |bytes| match JobFile::parse("job.fio", &text(bytes), &surroundings) {
@@ -76,20 +76,21 @@ fn job_file() -> Body {
     )
 }
 
-fn planned(job: &Job) {
+fn planned(job: &JobDefinition) {
     let mut small = job.clone();
     // Names of a million files are what was asked for, and not what is looked for here.
     small.files.count = small.files.count.min(100);
     let existing: BTreeMap<String, plan::FileSize> =
         [("a".to_owned(), plan::FileSize::Fixed(1 << 20))].into();
-    let Ok(files) = plan::files(&small, job.order.clones - 1, &existing) else {
+    let Ok(files) = plan::plan_files(&small, job.order.clone_count - 1, &existing) else {
         return;
     };
-    if let Some(ios) = plan::ios(&small, &files) {
+    if let Some(ios) = plan::predict_ios(&small, &files) {
         assert!(ios.total() < u64::MAX, "{job:?}");
     }
     let region = files[0].region;
-    let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);
+    let offsets =
+        SequentialOffsets::new(region, job.blocks.fixed_bytes.read, job.pattern.skip_bytes);
     for offset in offsets.take(100) {
         assert!(
             offset >= region.offset_bytes && offset < region.file_bytes,

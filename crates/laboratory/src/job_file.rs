@@ -1,8 +1,8 @@
 //! fio job files, read together with everything that their meaning depends on.
 
 use crate::target::NULL;
-use diskperf_fio::job::Engine;
-use diskperf_fio::{Errors, Files, Job, Surroundings};
+use diskperf_fio::job::IoEngine;
+use diskperf_fio::{Errors, FileSource, JobDefinition, JobEnvironment};
 use diskperf_models::LaboratoryError;
 use diskperf_models::job_file::{self, is_text, log_paths, parse};
 use diskperf_models::plan::FILES_MAX;
@@ -51,7 +51,7 @@ fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), Labor
     let SizeChoice::Bytes(bytes) = size else {
         return Ok((text, size));
     };
-    match parse(&text)?.jobs.iter().all(|job| job.says("size")) {
+    match parse(&text)?.jobs.iter().all(|job| job.has_option("size")) {
         true => Ok((text, size)),
         false => {
             let mut sized = text;
@@ -90,8 +90,8 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
 /// Returns all faults of the job file, with line and column.
 pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, LaboratoryError> {
     let machine = environment::capture(&[], "");
-    let surroundings = Surroundings {
-        files: Files::Disk {
+    let surroundings = JobEnvironment {
+        file_source: FileSource::FileSystem {
             working_directory: std::env::current_dir().unwrap_or_default(),
         },
         variables: std::env::vars_os()
@@ -99,7 +99,7 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
             .collect(),
         memory_mib: machine.memory_bytes >> 20,
         processors: u64::from(machine.cpus),
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     job_file::of_text((name, text), words, &surroundings)
 }
@@ -120,17 +120,17 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     for job in &file.jobs {
         // More files than a plan takes have no run that could replace them.
         if diskperf_fio::plan::file_count(job) <= FILES_MAX {
-            let clones = 0..job.order.clones;
+            let clones = 0..job.order.clone_count;
             paths.extend(clones.flat_map(|clone| used_paths(job, clone)));
         }
-        paths.extend(job.iolog.read.iter().map(PathBuf::from));
+        paths.extend(job.iolog.replayed_path.iter().map(PathBuf::from));
         paths.extend(log_paths(job));
     }
     paths
 }
 
-fn used_paths(job: &Job, clone: u32) -> impl Iterator<Item = PathBuf> {
-    let paths = diskperf_fio::plan::paths(job, clone).into_iter();
+fn used_paths(job: &JobDefinition, clone: u32) -> impl Iterator<Item = PathBuf> {
+    let paths = diskperf_fio::plan::file_paths(job, clone).into_iter();
     paths.map(PathBuf::from)
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
     let mut places: Vec<PathBuf> = Vec::new();
     for job in &file.jobs {
         let of_job = match job.engine.engine {
-            Engine::Null => vec![PathBuf::from(NULL)],
+            IoEngine::Null => vec![PathBuf::from(NULL)],
             _ => places_of(job)?,
         };
         for place in of_job {
@@ -170,13 +170,15 @@ pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
 }
 
 /// Lists existing paths that a job names, or the directories in which its files would be created.
-fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
+fn places_of(job: &JobDefinition) -> Result<Vec<PathBuf>, LaboratoryError> {
     let (key, named) = match job.files.names.is_empty() {
         true => ("directory", false),
         false => ("filename", true),
     };
     let mut places = Vec::new();
-    for path in (0..job.order.clones).flat_map(|clone| diskperf_fio::plan::paths(job, clone)) {
+    for path in
+        (0..job.order.clone_count).flat_map(|clone| diskperf_fio::plan::file_paths(job, clone))
+    {
         let path = PathBuf::from(path);
         let place = match path.parent() {
             _ if named && path.exists() => path.clone(),
@@ -190,7 +192,7 @@ fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
                 false => "fio drops the job",
             };
             let help = "make it, or name a target with --on";
-            let problem = job.refuse(key, &title, label, help);
+            let problem = job.option_error(key, &title, label, help);
             return Err(LaboratoryError::request(Errors::from(problem)));
         }
         if !places.contains(&place) {
@@ -209,7 +211,7 @@ mod tests {
     fn only_what_a_job_file_asks_of_the_machine_is_kept() {
         let machine = environment::capture(&[], "");
         let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpus));
-        let page_bytes = Surroundings::default().page_bytes;
+        let page_bytes = JobEnvironment::default().page_bytes;
         for (option, kept) in [
             ("rw=read", [0, 0, 0]),
             ("numjobs=$ncpus", [0, 0, processors]),

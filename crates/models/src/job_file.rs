@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use diskperf_analysis::fio_jobs;
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_fio::{Job, JobFile, Keyword, Surroundings};
+use diskperf_fio::{JobDefinition, JobEnvironment, JobFile, Keyword};
 use diskperf_timeline::JobText;
 use std::path::{Path, PathBuf};
 
@@ -38,13 +38,13 @@ fn has_name(name: &str) -> bool {
 pub fn of_text(
     (name, text): (&str, &str),
     words: &[String],
-    surroundings: &Surroundings,
+    surroundings: &JobEnvironment,
 ) -> Result<JobText, LaboratoryError> {
     let file = JobFile::parse_with(name, text, words, surroundings);
     let file = file.map_err(LaboratoryError::request)?;
     // What it does not ask for is not kept: the run is the same on any machine.
     let asked = |keyword| match file.keywords.contains(&keyword) {
-        true => surroundings.number(keyword),
+        true => surroundings.keyword_value(keyword),
         false => 0,
     };
     Ok(JobText {
@@ -61,8 +61,9 @@ pub fn of_text(
 }
 
 /// Returns the paths of the logs that a job writes, one for each clone.
-pub fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
-    (0..job.order.clones).filter_map(|clone| job.iolog.written_by(clone).map(PathBuf::from))
+pub fn log_paths(job: &JobDefinition) -> impl Iterator<Item = PathBuf> {
+    (0..job.order.clone_count)
+        .filter_map(|clone| job.iolog.clone_log_path(clone).map(PathBuf::from))
 }
 
 /// Parses the text of a job file that was read.

@@ -7,10 +7,10 @@
 use crate::fio_jobs;
 use crate::quantity::judged_s;
 use diskperf_fio::results::{
-    DirectionResult, DiskUtilisation, Format, JobResult, Latency, PassedOver, Percentiles,
-    Processor, Results,
+    CpuUsage, DirectionResult, DiskUtilisation, FioResults, IgnoredErrorCounts, JobResult,
+    JsonFormat, LatencyDistribution, PercentileOptions,
 };
-use diskperf_fio::{Job, JobFile};
+use diskperf_fio::{JobDefinition, JobFile};
 use diskperf_timeline::units::{KIB, format_utc};
 use diskperf_timeline::{
     Histogram, LoadMeasure, Nanoseconds, OperationMeasure, ProgramResult, Repetition, Run,
@@ -29,7 +29,7 @@ pub struct NoRequests(pub String);
 /// # Errors
 ///
 /// A run without a program that keeps requests in flight.
-pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
+pub fn fio_json(runs: &[Run], format: JsonFormat) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
         let results = results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
         Ok(results.render(format))
@@ -37,7 +37,7 @@ pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
     Ok(texts.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn results(run: &Run) -> Option<Results> {
+fn results(run: &Run) -> Option<FioResults> {
     let file = match run.experiment.as_ref().map(|one| &one.workload) {
         // It was read when the run was planned.
         Some(Workload::JobFile(text)) => fio_jobs::parse(text).ok(),
@@ -59,11 +59,11 @@ fn results(run: &Run) -> Option<Results> {
             continue;
         }
         let rows = job_rows(result, one, (number as u32, section));
-        let merged = section.is_some_and(|job| job.report.by_group);
+        let merged = section.is_some_and(|job| job.report.is_grouped);
         for row in rows {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
             match jobs.iter_mut().find(of_group) {
-                Some((_, first)) => first.absorb(row),
+                Some((_, first)) => first.merge(row),
                 None => jobs.push((result.row, row)),
             }
         }
@@ -74,10 +74,10 @@ fn results(run: &Run) -> Option<Results> {
     // As they stand in the file, which need not be how they ran.
     jobs.sort_by_key(|(row, _)| *row);
     let timestamp_ms = run.started_unix_ms + elapsed.0 / 1_000_000;
-    Some(Results {
+    Some(FioResults {
         version: format!("diskperf-{}", run.version),
         timestamp_ms,
-        time: ctime(timestamp_ms),
+        time_text: ctime(timestamp_ms),
         global_options: file.map_or_else(Vec::new, |file: JobFile| file.global_options),
         jobs: jobs.into_iter().map(|(_, row)| row).collect(),
         disks,
@@ -102,7 +102,7 @@ fn has_requests(repetition: &Repetition) -> bool {
 fn job_rows(
     result: &ProgramResult,
     repetition: &Repetition,
-    (number, section): (u32, Option<&Job>),
+    (number, section): (u32, Option<&JobDefinition>),
 ) -> Vec<JobResult> {
     let of_worker = |worker: &WorkerMeasure| {
         let load = worker.load.as_ref()?;
@@ -125,17 +125,18 @@ fn job_rows(
                 }),
                 trim: direction(&load.discard, load, runtime_ms, |_| (0, 0)),
             },
-            unified: section.map_or_else(Default::default, |job| job.report.unified),
+            direction_reporting: section
+                .map_or_else(Default::default, |job| job.report.direction_reporting),
             error: worker.failure.as_ref().map_or(0, |failure| failure.errno),
-            sync: latency(&load.sync.response),
+            sync_latency: latency(&load.sync.response),
             job_runtime_ms: runtime_ms,
-            processor: processor(worker),
-            depths: vec![(load.depth, load.requests() + load.discard.count())],
-            passed_over: section
-                .is_some_and(|job| job.errors.passes_over_any())
-                .then_some(PassedOver {
+            cpu_usage: processor(worker),
+            depth_counts: vec![(load.depth, load.requests() + load.discard.count())],
+            ignored_errors: section
+                .is_some_and(|job| job.errors.ignores_any())
+                .then_some(IgnoredErrorCounts {
                     count: load.errors,
-                    first: load.first_error,
+                    first_errno: load.first_error,
                 }),
             latency_depth: match section.is_some_and(|job| job.latency.target_us > 0) {
                 true => load.deepest as u32,
@@ -144,8 +145,9 @@ fn job_rows(
             latency_percentile: section.map_or(100.0, |job| job.latency.percentile),
             latency_target_us: section.map_or(0, |job| job.latency.target_us),
             latency_window_us: section.map_or(0, |job| job.latency.window_us),
-            percentiles: section
-                .map_or_else(Percentiles::default, |job| Percentiles::of(&job.report)),
+            percentiles: section.map_or_else(PercentileOptions::default, |job| {
+                PercentileOptions::from_report_options(&job.report)
+            }),
             ..JobResult::default()
         };
         Some(row)
@@ -209,7 +211,7 @@ fn direction(
     DirectionResult {
         bytes: operation_measure.bytes,
         ios: operation_measure.count(),
-        runtime_ms,
+        io_time_ms: runtime_ms,
         submission: latency(&operation_measure.submit),
         completion: latency(&operation_measure.completion),
         total: latency(&operation_measure.response),
@@ -222,8 +224,8 @@ fn direction(
     }
 }
 
-fn latency(histogram: &Histogram) -> Latency {
-    let mut latency = Latency::of(histogram.buckets().to_vec());
+fn latency(histogram: &Histogram) -> LatencyDistribution {
+    let mut latency = LatencyDistribution::from_counts(histogram.buckets().to_vec());
     if histogram.count() > 0 {
         latency.min_ns = histogram.min().0;
         latency.max_ns = histogram.max().0;
@@ -232,7 +234,7 @@ fn latency(histogram: &Histogram) -> Latency {
     latency
 }
 
-fn processor(worker: &WorkerMeasure) -> Processor {
+fn processor(worker: &WorkerMeasure) -> CpuUsage {
     let elapsed_ns = worker.elapsed.0.max(1) as f64;
     // The kernel splits by ticks, of which a short run has none.
     let split_ns = (worker.user + worker.system).0;
@@ -241,7 +243,7 @@ fn processor(worker: &WorkerMeasure) -> Processor {
         all => worker.user.0 as f64 / all as f64,
     };
     let percent = 100.0 * worker.cpu.0 as f64 / elapsed_ns;
-    Processor {
+    CpuUsage {
         user_percent: percent * user_share,
         system_percent: percent * (1.0 - user_share),
         context_switches: worker.voluntary_switches + worker.involuntary_switches,
@@ -300,7 +302,7 @@ mod tests {
     use crate::fixtures::load::today26;
     use serde_json::Value;
 
-    fn printed(format: Format) -> Value {
+    fn printed(format: JsonFormat) -> Value {
         let run = today26("aaaaaaaaaa", "/mnt", 1.0);
         let text = fio_json(&[run], format).unwrap();
         serde_json::from_str(&text).unwrap()
@@ -316,7 +318,7 @@ mod tests {
     /// What fio-plot, fio_jsonplus_clat2csv and scripts of test machines read.
     #[test]
     fn the_paths_that_others_read_are_there() {
-        let root = printed(Format::JsonPlus);
+        let root = printed(JsonFormat::JsonPlus);
         for path in ["/fio version", "/timestamp", "/time"] {
             assert!(root.pointer(path).is_some(), "{path}");
         }
@@ -355,7 +357,7 @@ mod tests {
 
     #[test]
     fn figures_agree_with_each_other() {
-        let root = printed(Format::Json);
+        let root = printed(JsonFormat::Json);
         for job in root["jobs"].as_array().unwrap() {
             for direction in ["read", "write"] {
                 let of = &job[direction];
@@ -389,7 +391,7 @@ mod tests {
                 ..OperationMeasure::default()
             };
         }
-        let text = fio_json(&[run], Format::JsonPlus).unwrap();
+        let text = fio_json(&[run], JsonFormat::JsonPlus).unwrap();
         let root: Value = serde_json::from_str(&text).unwrap();
         for job in root["jobs"].as_array().unwrap() {
             let of = &job["write"]["clat_ns"];
@@ -403,7 +405,7 @@ mod tests {
     #[test]
     fn programs_without_requests_have_no_fio_form() {
         let run = crate::fixtures::run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
-        let refused = fio_json(&[run], Format::Json).unwrap_err();
+        let refused = fio_json(&[run], JsonFormat::Json).unwrap_err();
         assert!(refused.to_string().contains("run aaaaaaaaaa"), "{refused}");
         // What is done to names is timed in the same way, and is nothing of fio's.
         let mut run = today26("bbbbbbbbbb", "/mnt", 1.0);
@@ -414,6 +416,6 @@ mod tests {
             load.stat = std::mem::take(&mut load.read);
             load.create = std::mem::take(&mut load.write);
         }
-        assert!(fio_json(&[run], Format::Json).is_err());
+        assert!(fio_json(&[run], JsonFormat::Json).is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::{FioJob, SAMPLE_INTERVAL};
 use crate::ring::file_calls::{FileCalls, NamedCall, closed_files};
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
-use diskperf_fio::job::Engine;
+use diskperf_fio::job::IoEngine;
 use diskperf_system::{File, System};
 
 /// Calls that a fio engine makes instead of I/O.
@@ -16,13 +16,13 @@ enum EngineCalls {
 }
 
 /// Returns the calls of a fio engine, or `None` for an engine that moves data or makes no calls.
-fn from_engine(engine: Engine) -> Option<EngineCalls> {
+fn from_engine(engine: IoEngine) -> Option<EngineCalls> {
     match engine {
-        Engine::Falloc => Some(EngineCalls::Allocate),
-        Engine::Ftruncate => Some(EngineCalls::Truncate),
-        Engine::Filecreate => Some(EngineCalls::NameCall(NamedCall::Create)),
-        Engine::Filestat => Some(EngineCalls::NameCall(NamedCall::Stat)),
-        Engine::Filedelete => Some(EngineCalls::NameCall(NamedCall::Unlink)),
+        IoEngine::Falloc => Some(EngineCalls::Allocate),
+        IoEngine::Ftruncate => Some(EngineCalls::Truncate),
+        IoEngine::Filecreate => Some(EngineCalls::NameCall(NamedCall::Create)),
+        IoEngine::Filestat => Some(EngineCalls::NameCall(NamedCall::Stat)),
+        IoEngine::Filedelete => Some(EngineCalls::NameCall(NamedCall::Unlink)),
         _ => None,
     }
 }

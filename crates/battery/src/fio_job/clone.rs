@@ -23,7 +23,7 @@ use crate::random::RandomDraws;
 use crate::ring::IoRing;
 use crate::worker::Worker;
 use diskperf_fio::job::EngineKind;
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_system::{Operation, Spans, System};
 use diskperf_timeline::Nanoseconds;
 use source::{DrawnIo, HaltReason};
@@ -35,7 +35,7 @@ const DELAY_STREAM: u128 = 15;
 pub(super) struct JobClone<'a> {
     pub(super) worker: &'a Worker,
     pub(super) program: &'a FioJob,
-    pub(super) job: &'a Job,
+    pub(super) job: &'a JobDefinition,
     pub(super) io_stream: IoStream<'a>,
     rate_limits: RateLimits,
     pub(super) time_limits: TimeLimits,
@@ -158,7 +158,7 @@ impl<'a> JobClone<'a> {
     async fn run_to_end(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         if verifies_only(self.job) {
             self.verify_only(ring).await?;
-        } else if !self.job.files.only_created {
+        } else if !self.job.files.creates_only {
             match self.job.engine.engine.kind() {
                 EngineKind::Processor => self.use_processor(ring.system).await?,
                 _ => self.issue_passes(ring).await?,
@@ -243,9 +243,9 @@ impl<'a> JobClone<'a> {
     /// Makes all writes durable at the end of a pass. The time counts as part of the pass.
     async fn sync_at_end(&self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
-        let writes = self.job.pattern.access.does(Direction::Write);
-        let has_data = !self.job.engine.engine.is_of_names();
-        if writes && has_data && (sync.fsync_at_end || sync.fsync_on_close) {
+        let writes = self.job.pattern.access.includes(Direction::Write);
+        let has_data = !self.job.engine.engine.acts_on_names();
+        if writes && has_data && (sync.syncs_at_end || sync.syncs_on_close) {
             for (file, _) in &ring.files {
                 ring.system.fsync(*file).await?;
             }
@@ -257,11 +257,11 @@ impl<'a> JobClone<'a> {
     /// cache.
     async fn begin_pass(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier
-            && self.job.random.repeatable
+            && self.job.random.is_repeatable
         {
             verifier.restart_seeds();
         }
-        if self.job.files.unlink_each_loop {
+        if self.job.files.unlinks_each_loop {
             for (file, path) in std::mem::take(&mut ring.files) {
                 ring.system.close(file).await?;
                 remove_file(ring.system, self.worker.medium, &path).await?;
@@ -289,8 +289,8 @@ impl<'a> JobClone<'a> {
         ring: &mut IoRing<'_>,
         file: usize,
     ) -> Result<(), ProgramError> {
-        let has_data = !self.job.engine.engine.is_of_names();
-        if has_data && self.job.files.invalidate && !self.worker.direct {
+        let has_data = !self.job.engine.engine.acts_on_names();
+        if has_data && self.job.files.invalidates_cache && !self.worker.direct {
             ring.system.drop_clean(&ring.files[file].1).await?;
         }
         Ok(())
@@ -337,8 +337,8 @@ fn operation_of(direction: Direction) -> Operation {
 }
 
 /// Returns the start delay of a clone.
-fn draw_start_delay(job: &Job, worker: &Worker) -> Nanoseconds {
-    let (least_us, most_us) = job.times.start_delay_us;
+fn draw_start_delay(job: &JobDefinition, worker: &Worker) -> Nanoseconds {
+    let (least_us, most_us) = job.durations.start_delay_us;
     let room_us = most_us.saturating_sub(least_us);
     let mut random = RandomDraws::new(worker.seed, DELAY_STREAM);
     let drawn_us = match room_us {

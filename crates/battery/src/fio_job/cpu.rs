@@ -9,7 +9,7 @@ impl JobClone<'_> {
     /// Uses the CPU in chunks until the job's time has ended, with pauses between the chunks that
     /// `cpuload` sets. As in fio, the job checks after each chunk whether another job ended it.
     pub(super) async fn use_processor(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let cpu = self.job.engine.cpu;
+        let cpu = self.job.engine.cpu_load;
         let chunk_us = u64::from(cpu.chunk_us);
         let load = u64::from(cpu.load_percent.clamp(1, 100));
         let chunk = Nanoseconds(chunk_us * 1000);

@@ -1,7 +1,7 @@
 //! Write data that repeats in part, for `dedupe_percentage` of fio.
 
 use crate::random::RandomDraws;
-use diskperf_fio::Job;
+use diskperf_fio::JobDefinition;
 use diskperf_fio::job::DedupeMode;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
@@ -30,14 +30,14 @@ pub(super) struct Duplicates {
 impl Duplicates {
     /// Creates the duplicate source of a clone, or returns `None` if its job asks for no
     /// duplicates.
-    pub(super) fn new(job: &Job, size_bytes: u64, seed: u64) -> Option<Self> {
+    pub(super) fn new(job: &JobDefinition, size_bytes: u64, seed: u64) -> Option<Self> {
         let data = &job.data;
         let share_bytes = size_bytes / 100 * u64::from(data.working_set_percent);
         (data.duplicate_percent > 0).then(|| Self {
             duplicate_percent: data.duplicate_percent.into(),
-            mode: data.duplicates,
-            working_set_units: (share_bytes / job.smallest_block_bytes()).max(1),
-            compressible_percent: match data.zeroes {
+            mode: data.dedupe_mode,
+            working_set_units: (share_bytes / job.block_bytes_min()).max(1),
+            compressible_percent: match data.is_zeroed {
                 true => 100,
                 false => data.compressible_percent.into(),
             },
@@ -70,7 +70,7 @@ impl Duplicates {
         }
         if self.random.draw_below(100) < self.duplicate_percent {
             return match self.mode {
-                DedupeMode::Repeat => self.unique_unit_count,
+                DedupeMode::RepeatPrevious => self.unique_unit_count,
                 DedupeMode::WorkingSet => self.random.draw_below(self.working_set_units),
             };
         }

@@ -1,7 +1,7 @@
 //! Log of a clone's I/O that fio can repeat: an iolog of version 3.
 
 use crate::program::ProgramError;
-use diskperf_fio::Job;
+use diskperf_fio::JobDefinition;
 use diskperf_system::{Operation, Submission, begin_log};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
@@ -23,11 +23,11 @@ pub(super) struct IologWriter {
 impl IologWriter {
     /// Begins the I/O log of a clone. Returns `None` if the job writes no log.
     pub(super) fn begin(
-        job: &Job,
+        job: &JobDefinition,
         (clone, names): (u32, Vec<String>),
         start: Nanoseconds,
     ) -> Result<Option<Self>, ProgramError> {
-        let Some(path) = job.iolog.written_by(clone) else {
+        let Some(path) = job.iolog.clone_log_path(clone) else {
             return Ok(None);
         };
         let out = begin_log(&path, HEADER_PREFIX.as_bytes());

@@ -3,8 +3,8 @@
 
 use super::stream::FileIo;
 use crate::random::RandomDraws;
-use diskperf_fio::job::RateProcess;
-use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::job::ArrivalProcess;
+use diskperf_fio::{Direction, JobDefinition, PerDirection};
 use diskperf_timeline::Nanoseconds;
 
 const GAP_STREAMS: PerDirection<u128> = PerDirection {
@@ -30,18 +30,18 @@ pub(super) enum RateDecision {
 }
 
 impl RateLimits {
-    pub(super) fn new(job: &Job, (start, seed): (Nanoseconds, u64)) -> Self {
+    pub(super) fn new(job: &JobDefinition, (start, seed): (Nanoseconds, u64)) -> Self {
         let limit = |direction: Direction| {
-            let least_bytes = job.blocks.sizes(direction).bounds().0;
+            let least_bytes = job.blocks.choice(direction).bounds_bytes().0;
             let of_iops = job.rate.iops.get(direction);
             // With several sizes the least counts.
             let of_iops = of_iops.map(|iops| u64::from(iops) * least_bytes);
             let bytes_per_s = job.rate.bytes_per_s.get(direction).or(of_iops)?;
-            let is_done = job.pattern.access.does(direction);
+            let is_done = job.pattern.access.includes(direction);
             (is_done && bytes_per_s > 0).then(|| RateLimit {
                 bytes_per_s,
                 block_bytes_min: least_bytes,
-                process: job.rate.process,
+                process: job.rate.arrival_process,
                 issued_bytes: 0,
                 next_due_ns: 0.0,
                 start,
@@ -59,7 +59,12 @@ impl RateLimits {
 
     /// Returns the direction that may issue now, if the mix of directions has drawn `drawn`. A
     /// direction that is ahead of its rate gives way to another.
-    pub(super) fn decide(&self, drawn: Direction, job: &Job, now: Nanoseconds) -> RateDecision {
+    pub(super) fn decide(
+        &self,
+        drawn: Direction,
+        job: &JobDefinition,
+        now: Nanoseconds,
+    ) -> RateDecision {
         let due = |direction| self.limits.get(direction).as_ref().map(RateLimit::next_due);
         let issues = |direction| match due(direction) {
             None => Some(RateDecision::Issue(direction, None)),
@@ -95,7 +100,7 @@ impl RateLimits {
 struct RateLimit {
     bytes_per_s: u64,
     block_bytes_min: u64,
-    process: RateProcess,
+    process: ArrivalProcess,
     issued_bytes: u64,
     next_due_ns: f64,
     start: Nanoseconds,
@@ -114,8 +119,8 @@ impl RateLimit {
         let over = (missed as u64).min(self.block_bytes_min);
         self.issued_bytes += (missed as u64).saturating_sub(over);
         self.next_due_ns = match self.process {
-            RateProcess::Linear => self.issued_bytes as f64 * 1e9 / self.bytes_per_s as f64,
-            RateProcess::Poisson => self.next_due_ns + pause.0 as f64,
+            ArrivalProcess::Linear => self.issued_bytes as f64 * 1e9 / self.bytes_per_s as f64,
+            ArrivalProcess::Poisson => self.next_due_ns + pause.0 as f64,
         };
     }
 
@@ -124,8 +129,8 @@ impl RateLimit {
         self.issued_bytes += bytes;
         self.next_due_ns = match self.process {
             // Of the sum, so that no rounding adds up.
-            RateProcess::Linear => self.issued_bytes as f64 * 1e9 / rate,
-            RateProcess::Poisson => {
+            ArrivalProcess::Linear => self.issued_bytes as f64 * 1e9 / rate,
+            ArrivalProcess::Poisson => {
                 let mean_ns = self.block_bytes_min as f64 * 1e9 / rate;
                 self.next_due_ns + self.random.draw_exponential() * mean_ns
             }
@@ -143,9 +148,9 @@ pub(super) struct TimeLimits {
 }
 
 impl TimeLimits {
-    pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
+    pub(super) fn new(job: &JobDefinition, start: Nanoseconds) -> Self {
         let after = |microseconds: u64| start + Nanoseconds(microseconds.saturating_mul(1000));
-        let (ramp_us, runtime_us) = (job.times.ramp_us, job.times.runtime_us);
+        let (ramp_us, runtime_us) = (job.durations.ramp_us, job.durations.runtime_us);
         Self {
             ramp_end: (ramp_us > 0).then(|| after(ramp_us)),
             end: (runtime_us > 0).then(|| after(ramp_us.saturating_add(runtime_us))),

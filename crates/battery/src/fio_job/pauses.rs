@@ -1,12 +1,12 @@
 //! Pauses of a clone that `thinktime` asks for.
 
-use diskperf_fio::Job;
-use diskperf_fio::job::Think;
+use diskperf_fio::JobDefinition;
+use diskperf_fio::job::ThinkTime;
 use diskperf_timeline::Nanoseconds;
 
 #[derive(Clone, Debug)]
 pub(super) struct ThinkPauses {
-    think: Think,
+    think: ThinkTime,
     /// Whether pauses follow after a number of I/Os (`thinktime_blocks`).
     follow_io_count: bool,
     /// I/Os since the last pause that a number of I/Os caused.
@@ -16,12 +16,12 @@ pub(super) struct ThinkPauses {
 }
 
 impl ThinkPauses {
-    pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
+    pub(super) fn new(job: &JobDefinition, start: Nanoseconds) -> Self {
         let think = job.think;
         Self {
             think,
             // The default of one I/O does not count beside a time of I/O, as in fio.
-            follow_io_count: think.after_us == 0 || job.says("thinktime_blocks"),
+            follow_io_count: think.interval_us == 0 || job.has_option("thinktime_blocks"),
             ios_since_pause: 0,
             last_pause_start: start,
         }
@@ -29,10 +29,10 @@ impl ThinkPauses {
 
     /// Counts an I/O and returns whether a pause follows it.
     pub(super) fn count_io(&mut self, now: Nanoseconds) -> bool {
-        if self.think.time_us == 0 {
+        if self.think.pause_us == 0 {
             return false;
         }
-        self.ios_since_pause = (self.ios_since_pause + 1) % self.think.after_ios.max(1);
+        self.ios_since_pause = (self.ios_since_pause + 1) % self.think.ios_between.max(1);
         let is_due =
             (self.follow_io_count && self.ios_since_pause == 0) || self.has_io_time_elapsed(now);
         if is_due {
@@ -44,7 +44,8 @@ impl ThinkPauses {
     /// Reports whether I/O has run for as long as `thinktime_iotime` says. As in fio, the time
     /// counts from the start of the last pause or of the job and includes the length of a pause.
     fn has_io_time_elapsed(&self, now: Nanoseconds) -> bool {
-        let cycle_us = self.think.after_us + u64::from(self.think.time_us);
-        self.think.after_us > 0 && now.since(self.last_pause_start) >= Nanoseconds(cycle_us * 1000)
+        let cycle_us = self.think.interval_us + u64::from(self.think.pause_us);
+        self.think.interval_us > 0
+            && now.since(self.last_pause_start) >= Nanoseconds(cycle_us * 1000)
     }
 }

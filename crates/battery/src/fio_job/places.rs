@@ -5,17 +5,17 @@ use super::map::RandomMap;
 use super::zoned::{IoExtent, ZonedFile};
 use crate::load::distribution::{AccessZone, BlockDraws, Distribution};
 use crate::random::RandomDraws;
-use diskperf_fio::job::{self, Generator, Sequencer, Sizes, ZoneMode};
-use diskperf_fio::offsets::{Region, Sequential};
-use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::job::{self, BlockSizeChoice, OffsetSequencer, RandomGenerator, ZoneMode};
+use diskperf_fio::offsets::{FileRegion, SequentialOffsets};
+use diskperf_fio::{Direction, JobDefinition, PerDirection};
 
 const OFFSET_STREAM: u128 = 9;
 
 /// Position state of a file, from which the offset of the next I/O follows.
 #[derive(Clone, Debug)]
 pub(super) struct FileOffsets {
-    pub(super) region: Region,
-    sequential: PerDirection<Sequential>,
+    pub(super) region: FileRegion,
+    sequential: PerDirection<SequentialOffsets>,
     /// Offset of the last I/O of each direction.
     last_offset_bytes: PerDirection<Option<u64>>,
     zones: job::Zones,
@@ -29,7 +29,7 @@ pub(super) struct FileOffsets {
     block_bytes_min: PerDirection<u64>,
     random_percent: PerDirection<u8>,
     is_random: bool,
-    sequencer: Sequencer,
+    sequencer: OffsetSequencer,
     random: RandomDraws,
     seed: u64,
 }
@@ -62,23 +62,25 @@ pub(super) struct ChosenOffset {
 }
 
 impl FileOffsets {
-    pub(super) fn new(job: &Job, region: Region, seed: u64) -> Self {
+    pub(super) fn new(job: &JobDefinition, region: FileRegion, seed: u64) -> Self {
         let each = |of: &dyn Fn(Direction) -> u64| PerDirection {
             read: of(Direction::Read),
             write: of(Direction::Write),
             trim: of(Direction::Trim),
         };
-        let least = |direction| job.blocks.sizes(direction).bounds().0.max(1);
-        let align_bytes = each(&|direction| match *job.blocks.align.get(direction) {
-            0 => least(direction),
-            bytes => bytes,
-        });
+        let least = |direction| job.blocks.choice(direction).bounds_bytes().0.max(1);
+        let align_bytes = each(
+            &|direction| match *job.blocks.offset_align_bytes.get(direction) {
+                0 => least(direction),
+                bytes => bytes,
+            },
+        );
         let skip_bytes = job.pattern.skip_bytes;
         let popular = |direction| new_popularity(job, region, direction);
-        let walk = Sequential::new(region, 1, skip_bytes);
+        let walk = SequentialOffsets::new(region, 1, skip_bytes);
         let mut places = Self {
             region,
-            sequential: PerDirection::all(walk),
+            sequential: PerDirection::uniform(walk),
             last_offset_bytes: PerDirection::default(),
             zones: job.zones,
             zone_start_bytes: region.offset_bytes,
@@ -91,14 +93,14 @@ impl FileOffsets {
             },
             align_bytes,
             block_bytes_min: each(&least),
-            random_percent: job.random.percent,
+            random_percent: job.random.random_percent,
             is_random: job.pattern.access.is_random(),
-            sequencer: job.pattern.sequencer,
+            sequencer: job.pattern.offset_sequencer,
             random: RandomDraws::new(seed, OFFSET_STREAM),
             seed,
         };
         // fio's lfsr gives each number once, whatever `blockalign` makes of it.
-        let is_lfsr = job.random.generator == Generator::Lfsr;
+        let is_lfsr = job.random.generator == RandomGenerator::Lfsr;
         if places.is_random && (job.has_random_map() || is_lfsr) {
             places.random_map = Some(places.new_map(job));
         }
@@ -107,11 +109,12 @@ impl FileOffsets {
 
     /// Creates the map of taken blocks that fits the block sizes. With one block size, the map is a
     /// computed order and takes no memory.
-    fn new_map(&self, job: &Job) -> RandomMap {
+    fn new_map(&self, job: &JobDefinition) -> RandomMap {
         let directions = job.pattern.access.directions();
-        let sizes: Vec<Sizes> = directions.iter().map(|&of| job.blocks.sizes(of)).collect();
-        let only = sizes[0].only();
-        let same = sizes.iter().all(|sizes| sizes.only() == only);
+        let sizes: Vec<BlockSizeChoice> =
+            directions.iter().map(|&of| job.blocks.choice(of)).collect();
+        let only = sizes[0].single_bytes();
+        let same = sizes.iter().all(|sizes| sizes.single_bytes() == only);
         let unit_bytes = job.map_unit_bytes();
         let units = self.drawn_range_bytes() / unit_bytes;
         match same && only == Some(unit_bytes) {
@@ -187,7 +190,7 @@ impl FileOffsets {
                 )
             }
             (true, _) => found(self.sequential_offset(direction)?, false, true),
-            (false, Sequencer::Sequential) => {
+            (false, OffsetSequencer::Sequential) => {
                 let offset = self.sequential_offset(direction);
                 found(
                     offset.or_else(|| self.draw_offset(direction))?,
@@ -195,7 +198,7 @@ impl FileOffsets {
                     false,
                 )
             }
-            (false, Sequencer::Identical) => {
+            (false, OffsetSequencer::Identical) => {
                 let again = self.last_offset_bytes.get(direction);
                 found(again.unwrap_or(self.region.offset_bytes), false, false)
             }
@@ -213,7 +216,7 @@ impl FileOffsets {
 
     /// Returns the offset after the last I/O of the direction.
     fn sequential_offset(&mut self, direction: Direction) -> Option<u64> {
-        self.sequential.get_mut(direction).position()
+        self.sequential.get_mut(direction).next_offset()
     }
 
     fn draw_offset(&mut self, direction: Direction) -> Option<u64> {
@@ -296,7 +299,7 @@ impl FileOffsets {
         };
         *self.last_offset_bytes.get_mut(direction) = Some(at.offset_bytes);
         let walk = self.sequential.get_mut(direction);
-        walk.go_on_from(at.offset_bytes + bytes);
+        walk.continue_from(at.offset_bytes + bytes);
         if let Some(zoned) = &mut self.zoned_file {
             zoned.record_issue(direction, IoExtent { bytes, ..at });
         }
@@ -341,7 +344,7 @@ impl FileOffsets {
                 for other in Direction::ALL {
                     self.sequential
                         .get_mut(other)
-                        .move_front(self.zone_start_bytes);
+                        .set_origin(self.zone_start_bytes);
                 }
                 let walk = self.sequential.get_mut(direction);
                 walk.enter_zone(self.zone_start_bytes);
@@ -369,7 +372,7 @@ impl FileOffsets {
         }
         let walk = self.sequential.get_mut(direction);
         if walk.last_end_bytes() >= self.zone_start_bytes + range_bytes {
-            walk.go_on_from(self.zone_start_bytes);
+            walk.continue_from(self.zone_start_bytes);
         }
         // A zone that is shorter than what is done in it is taken again and again.
         if zone_bytes.is_multiple_of(range_bytes.max(1)) {
@@ -387,31 +390,37 @@ impl FileOffsets {
 
 /// Returns the popularity of the blocks of a file region, or `None` if all blocks are equally
 /// popular.
-fn new_popularity(job: &Job, region: Region, direction: Direction) -> Option<Popularity> {
-    let least = job.blocks.sizes(direction).bounds().0.max(1);
-    let unit_bytes = match *job.blocks.align.get(direction) {
+fn new_popularity(
+    job: &JobDefinition,
+    region: FileRegion,
+    direction: Direction,
+) -> Option<Popularity> {
+    let least = job.blocks.choice(direction).bounds_bytes().0.max(1);
+    let unit_bytes = match *job.blocks.offset_align_bytes.get(direction) {
         0 => least,
         bytes => bytes,
     };
     let bytes = region.used_bytes();
     let count = bytes / unit_bytes;
-    let zoned = |zones: &[job::Zone], percent: &dyn Fn(u64) -> f64| {
-        let zone = |zone: &job::Zone| AccessZone::new(zone.percent.into(), percent(zone.extent));
+    let zoned = |zones: &[job::DistributionZone], percent: &dyn Fn(u64) -> f64| {
+        let zone = |zone: &job::DistributionZone| {
+            AccessZone::new(zone.access_percent.into(), percent(zone.area_extent))
+        };
         Distribution::Zoned(zones.iter().map(zone).collect())
     };
     let distribution = match job.random.distribution.get(direction) {
-        job::Distribution::Uniform => return None,
-        job::Distribution::Normal { deviation, .. } => {
+        job::OffsetDistribution::Uniform => return None,
+        job::OffsetDistribution::Normal { deviation, .. } => {
             let scattered = BlockDraws::new(&Distribution::Uniform, count);
             return Some(Popularity::Bell(
                 BellDistribution::new(count, *deviation),
                 scattered,
             ));
         }
-        job::Distribution::Zipf { theta, .. } => Distribution::Zipf { theta: *theta },
-        job::Distribution::Pareto { h, .. } => Distribution::Pareto { h: *h },
-        job::Distribution::Zoned(zones) => zoned(zones, &|extent| extent as f64),
-        job::Distribution::ZonedBytes(zones) => {
+        job::OffsetDistribution::Zipf { theta, .. } => Distribution::Zipf { theta: *theta },
+        job::OffsetDistribution::Pareto { h, .. } => Distribution::Pareto { h: *h },
+        job::OffsetDistribution::Zoned(zones) => zoned(zones, &|extent| extent as f64),
+        job::OffsetDistribution::ZonedBytes(zones) => {
             zoned(zones, &|extent| extent as f64 * 100.0 / bytes.max(1) as f64)
         }
     };

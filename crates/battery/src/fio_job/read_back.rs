@@ -11,8 +11,8 @@ use crate::verify::survey::{BlockSearch, FilePart};
 use crate::verify::{ReadBackDisplay, VerificationRules, Verifier};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
-use diskperf_fio::verify::{BlockLayout, interval_bytes};
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::verify::{BlockLayout, header_interval_of_job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_system::{Errno, System};
 use std::collections::BTreeSet;
 
@@ -23,16 +23,16 @@ const WRITES_PER_STOP_CHECK: u64 = 1 << 16;
 pub(super) fn new_verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     let job = &*program.job;
     let plan = VerificationRules {
-        layout: BlockLayout::of_job(job)?,
-        are_differences_fatal: job.verify.fatal,
-        only_counts_differences: job.errors.verify,
-        checks_reads: !job.pattern.access.does(Direction::Write),
-        trims_to_zero: job.verify.trims.must_be_zero,
+        layout: BlockLayout::from_job(job)?,
+        are_differences_fatal: job.verify.ends_on_mismatch,
+        only_counts_differences: job.errors.ignores_verify_errors,
+        checks_reads: !job.pattern.access.includes(Direction::Write),
+        trims_to_zero: job.verify.verified_trims.must_be_zero,
         is_only_writer: program.is_only_writer(),
         has_random_offsets: job.pattern.access.is_random(),
-        thread_number: job.verify.clones_before + worker.index + 1,
+        thread_number: job.verify.preceding_clones + worker.index + 1,
         job_randseed: job.random.seed,
-        dump: job.verify.dump.then(|| DumpFiles {
+        dump: job.verify.dumps_mismatches.then(|| DumpFiles {
             base_names: program
                 .files_of_clone(worker)
                 .iter()
@@ -49,10 +49,10 @@ pub(super) fn new_verifier(program: &FioJob, worker: &Worker) -> Option<Verifier
 /// if every order leaves the same blocks.
 fn new_survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<BlockSearch> {
     let job = &*program.job;
-    let size = job.blocks.sizes(Direction::Write).only();
+    let size = job.blocks.choice(Direction::Write).single_bytes();
     let unit_bytes = match size {
         Some(bytes) => bytes,
-        None => interval_bytes(job) as u64,
+        None => header_interval_of_job(job) as u64,
     };
     let files = program.files_of_clone(worker);
     let parts = files.iter().map(|file| FilePart {
@@ -63,7 +63,7 @@ fn new_survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<
     let units: u64 = parts.iter().map(|part| part.unit_count).sum();
     let is_whole = verifier.unread_count() >= units;
     let is_random = job.pattern.access.is_random();
-    let has_map = job.has_random_map() && job.random.percent.write == 100;
+    let has_map = job.has_random_map() && job.random.random_percent.write == 100;
     let is_same_in_each_order = match is_random {
         true => is_whole && has_map,
         false => is_whole || files.len() == 1,
@@ -83,9 +83,9 @@ fn last_name(path: &str) -> String {
 
 /// Reports whether a job only compares existing data with the data that it would write, and writes
 /// nothing (`verify_only`).
-pub(super) fn verifies_only(job: &Job) -> bool {
-    let writes = job.pattern.access.does(Direction::Write);
-    writes && job.verify.only && job.verify.kind != Verification::None
+pub(super) fn verifies_only(job: &JobDefinition) -> bool {
+    let writes = job.pattern.access.includes(Direction::Write);
+    writes && job.verify.only_verifies && job.verify.kind != Verification::None
 }
 
 impl FioJob {
@@ -148,12 +148,12 @@ impl JobClone<'_> {
             return Ok(());
         };
         let count = verifier.unread_count();
-        if !self.job.verify.read_back || count == 0 || self.has_ended(ring.system) {
+        if !self.job.verify.reads_back || count == 0 || self.has_ended(ring.system) {
             return Ok(());
         }
         self.phase_spans.write = self.phase_spans.write + ring.system.now().since(self.phase_start);
         for (file, path) in &ring.files {
-            if !self.job.verify.only {
+            if !self.job.verify.only_verifies {
                 ring.system.fsync(*file).await?;
             }
             if !self.worker.direct {
@@ -179,7 +179,7 @@ impl JobClone<'_> {
     pub(super) fn backlog_batch(&self, ring: &IoRing<'_>) -> Option<u64> {
         let verify = &self.job.verify;
         let unread = ring.verifier.as_ref().map_or(0, Verifier::unread_count);
-        let is_due = verify.backlog > 0 && verify.read_back && unread >= verify.backlog;
+        let is_due = verify.backlog > 0 && verify.reads_back && unread >= verify.backlog;
         let batch = verify.backlog_batch.map_or(verify.backlog, u64::from);
         is_due.then_some(batch.max(1))
     }
@@ -238,7 +238,7 @@ impl JobClone<'_> {
         let (mut bytes, mut writes) = (0_u64, 0_u64);
         let mut unread_bytes = Vec::new();
         // By time there is no last pass.
-        while !(self.job.times.time_based && bytes >= lengths_bytes) {
+        while !(self.job.durations.is_time_based && bytes >= lengths_bytes) {
             let direction = self.io_stream.draw_direction();
             let next = self.io_stream.next_io(direction);
             match next {
@@ -282,10 +282,14 @@ impl JobClone<'_> {
         };
         let verify = &self.job.verify;
         let only_writes = self.job.pattern.access.directions() == [Direction::Write];
-        if only_writes && !verify.only && verify.backlog == 0 && self.phase_spans.read.0 > 0 {
+        if only_writes
+            && !verify.only_verifies
+            && verify.backlog == 0
+            && self.phase_spans.read.0 > 0
+        {
             ring.system.count_spans(self.phase_spans);
         }
-        if verify.read_back || self.job.pattern.access.first() == Direction::Read {
+        if verify.reads_back || self.job.pattern.access.first_direction() == Direction::Read {
             ring.system.count_verified(verifier.verified_blocks());
         }
     }

@@ -4,10 +4,10 @@
 use super::FioJob;
 use crate::program::{Program, gcd};
 use diskperf_blocktrace::{Form, Operation as Logged, Reader};
-use diskperf_fio::job::{Access, Blocks, Skips};
-use diskperf_fio::offsets::Region;
+use diskperf_fio::job::{BlockSizes, ReadWriteMode, SkippedKinds};
+use diskperf_fio::offsets::FileRegion;
 use diskperf_fio::plan::{FileSize, PlannedFile};
-use diskperf_fio::{Errors, Job, PerDirection, Problem};
+use diskperf_fio::{Errors, JobDefinition, PerDirection, Problem};
 use diskperf_system::Operation;
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Script {
     /// # Errors
     ///
     /// Returns a message that says why the log cannot be read or repeated.
-    pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
+    pub fn read(job: &JobDefinition, mut reader: Reader) -> Result<Self, String> {
         let form = reader.form();
         let is_of_blktrace = match form {
             Form::FioIolog2 | Form::FioIolog3 => false,
@@ -85,7 +85,7 @@ impl Script {
                     continue;
                 }
             };
-            if is_of_blktrace && is_skipped(iolog.skips, operation) {
+            if is_of_blktrace && is_skipped(iolog.skipped_kinds, operation) {
                 script.skipped_count += 1;
                 continue;
             }
@@ -101,14 +101,14 @@ impl Script {
                      during the run"
                 ));
             }
-            let offset_bytes = record.offset_bytes / iolog.scale;
+            let offset_bytes = record.offset_bytes / iolog.offset_divisor;
             script.ios.push(LogIo {
                 issue_time: match iolog.is_unpaced {
                     true => Nanoseconds::ZERO,
                     false => scale_to_speed(at_ns, iolog.speed_percent)?,
                 },
                 operation,
-                file_index: match iolog.redirect {
+                file_index: match iolog.redirect_target {
                     Some(_) => 0,
                     None => record.device.0 as usize,
                 },
@@ -119,7 +119,7 @@ impl Script {
         if script.ios.is_empty() {
             return Err("it has no reads, writes or syncs".to_owned());
         }
-        script.file_paths = match &iolog.redirect {
+        script.file_paths = match &iolog.redirect_target {
             Some(path) => vec![path.clone()],
             None => reader.devices().to_vec(),
         };
@@ -163,7 +163,7 @@ impl Script {
         }
         let planned = |(path, end): (&String, u64)| PlannedFile {
             path: path.clone(),
-            region: Region {
+            region: FileRegion {
                 offset_bytes: 0,
                 length_bytes: end,
                 file_bytes: existing_size_bytes(existing, path).unwrap_or(0).max(end),
@@ -173,31 +173,31 @@ impl Script {
     }
 
     /// Returns the job with the log's access mix and block size in place of the job's own options.
-    fn apply_to_job(&self, job: &Job) -> Job {
+    fn apply_to_job(&self, job: &JobDefinition) -> JobDefinition {
         let mut applied = job.clone();
         let reads = self.has_operation(Operation::Read);
         let changes =
             self.has_operation(Operation::Write) || self.has_operation(Operation::Discard);
         applied.pattern.access = match (reads, changes) {
-            (true, true) => Access::Mixed,
-            (true, false) => Access::Read,
-            (false, _) => Access::Write,
+            (true, true) => ReadWriteMode::Mixed,
+            (true, false) => ReadWriteMode::Read,
+            (false, _) => ReadWriteMode::Write,
         };
         let largest = self.data_ios().map(|io| io.bytes).max().unwrap_or(0);
-        applied.blocks = Blocks {
-            bytes: PerDirection::all(u64::from(largest.max(512))),
-            ..Blocks::default()
+        applied.blocks = BlockSizes {
+            fixed_bytes: PerDirection::uniform(u64::from(largest.max(512))),
+            ..BlockSizes::default()
         };
         // fio repeats it once, whatever these say.
         applied.target.loops = 1;
-        applied.times.time_based = false;
-        applied.files.appends = false;
-        applied.files.overwrite = true;
+        applied.durations.is_time_based = false;
+        applied.files.is_appended = false;
+        applied.files.is_overwritten = true;
         applied
     }
 
     /// Describes how the log is repeated, as notes for the report.
-    pub(super) fn notes(&self, job: &Job) -> Vec<String> {
+    pub(super) fn notes(&self, job: &JobDefinition) -> Vec<String> {
         let paced = match job.iolog.is_unpaced {
             true => "as fast as the queue depth allows".to_owned(),
             false => "at the log's times; latency counts from these, where fio counts from when it issued an I/O".to_owned(),
@@ -213,12 +213,12 @@ impl Script {
                 self.trim_count
             ),
         });
-        let skips = match (self.is_blktrace, job.iolog.skips != Skips::default()) {
+        let skips = match (self.is_blktrace, job.iolog.skipped_kinds != SkippedKinds::default()) {
             (true, true) => Some(format!("replay_skip leaves out {} I/Os", self.skipped_count)),
             (false, true) => Some("replay_skip changes nothing: fio too obeys it for traces of blktrace, and not for an iolog".to_owned()),
             (_, false) => None,
         };
-        let unwritten = job.iolog.write.as_ref().map(|_| {
+        let unwritten = job.iolog.written_path.as_ref().map(|_| {
             "write_iolog does not count: read_iolog overrides it, as in fio 3.33".to_owned()
         });
         let all = [Some(said), trims, skips, unwritten];
@@ -227,7 +227,7 @@ impl Script {
 }
 
 /// Reports whether `replay_skip` leaves out an operation of a trace.
-fn is_skipped(skips: Skips, operation: Operation) -> bool {
+fn is_skipped(skips: SkippedKinds, operation: Operation) -> bool {
     match operation {
         Operation::Read => skips.reads,
         Operation::Write => skips.writes,
@@ -279,7 +279,7 @@ pub(super) enum LogStep {
 }
 
 impl LogCursor {
-    pub(super) fn new(script: &Arc<Script>, job: &Job, start: Nanoseconds) -> Self {
+    pub(super) fn new(script: &Arc<Script>, job: &JobDefinition, start: Nanoseconds) -> Self {
         Self {
             log: Arc::clone(script),
             next_index: 0,
@@ -313,7 +313,7 @@ impl Program {
     ///
     /// As for [`Self::of_fio_job`], and if the target ends before the log's last offset.
     pub fn of_fio_log(
-        job: &Job,
+        job: &JobDefinition,
         script: Script,
         existing: &BTreeMap<String, FileSize>,
     ) -> Result<Self, Errors> {
@@ -330,7 +330,7 @@ impl Program {
                 return Err(Errors::from(target_too_small(job, title, &label)));
             }
         }
-        let files = vec![files; job.order.clones as usize];
+        let files = vec![files; job.order.clone_count as usize];
         Ok(FioJob::from_log(applied, files, script))
     }
 }
@@ -339,16 +339,16 @@ fn existing_size_bytes(existing: &BTreeMap<String, FileSize>, path: &str) -> Opt
     existing.get(path).and_then(|size| size.fixed_bytes())
 }
 
-fn target_too_small(job: &Job, title: &str, label: &str) -> Problem {
+fn target_too_small(job: &JobDefinition, title: &str, label: &str) -> Problem {
     let help = "give a larger target, or replay_scale=";
-    job.refuse("read_iolog", title, label, help)
+    job.option_error("read_iolog", title, label, help)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use diskperf_blocktrace::ReadOptions;
-    use diskperf_fio::{JobFile, Surroundings};
+    use diskperf_fio::{JobEnvironment, JobFile};
 
     const LOG: &str = "fio version 3 iolog\n0 x add\n10 x open\n1000 x read 0 4096\n\
                        201000 x write 12288 8192\n301000 y sync 0 0\n401000 x trim 0 4096\n";
@@ -362,7 +362,7 @@ mod tests {
 
     fn read_bytes(options: &str, log: &'static [u8]) -> Result<Script, String> {
         let text = format!("[x]\nread_iolog=log\n{}\n", options.replace(' ', "\n"));
-        let parsed = JobFile::parse("x.fio", &text, &Surroundings::default());
+        let parsed = JobFile::parse("x.fio", &text, &JobEnvironment::default());
         let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
         let options = ReadOptions::default();
         let reader = Reader::open("log", Box::new(log), &options);

@@ -1,15 +1,15 @@
 //! Search for the greatest queue depth at which the latency stays within `latency_target`, in the
 //! way of fio.
 
-use diskperf_fio::Job;
-use diskperf_fio::job::Latency;
+use diskperf_fio::JobDefinition;
+use diskperf_fio::job::LatencyTarget;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
 /// State of the queue depth search.
 #[derive(Clone, Debug)]
 pub(super) struct DepthSearch {
-    target: Latency,
+    target: LatencyTarget,
     /// Maximum queue depth to try (`iodepth`).
     depth_max: u32,
     depth: u32,
@@ -49,7 +49,11 @@ pub(super) enum SearchStep {
 
 impl DepthSearch {
     /// Creates the search of a job, or returns `None` if the job has no `latency_target`.
-    pub(super) fn from_job(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
+    pub(super) fn from_job(
+        job: &JobDefinition,
+        depth_max: u32,
+        start: Nanoseconds,
+    ) -> Option<Self> {
         (job.latency.target_us > 0).then_some(Self {
             target: job.latency,
             depth_max,
@@ -167,12 +171,12 @@ impl DepthSearch {
 mod tests {
     use super::super::tests::installed::is_fio_installed;
     use super::*;
-    use diskperf_fio::{JobFile, Surroundings};
+    use diskperf_fio::{JobEnvironment, JobFile};
     use std::process::Command;
 
     fn search(options: &str, depth_max: u32) -> DepthSearch {
         let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
         let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
         DepthSearch::from_job(&parsed.jobs[0], depth_max, Nanoseconds::ZERO)
             .expect("it is asked for")

@@ -2,7 +2,7 @@
 
 use crate::load::distribution::{BlockDraws, Distribution};
 use crate::random::RandomDraws;
-use diskperf_fio::Job;
+use diskperf_fio::JobDefinition;
 use diskperf_fio::job::FileServiceOrder;
 
 const FILE_STREAM: u128 = 10;
@@ -27,7 +27,7 @@ pub(super) struct FileService {
 }
 
 impl FileService {
-    pub(super) fn new(job: &Job, files: usize, seed: u64) -> Self {
+    pub(super) fn new(job: &JobDefinition, files: usize, seed: u64) -> Self {
         let service = job.files.service;
         let parts = files as u64 * POPULARITY_PARTS;
         let popular = match service.order {
@@ -42,8 +42,8 @@ impl FileService {
         };
         Self {
             order: service.order,
-            ios_per_turn: service.after_ios.max(1),
-            open_files_max: job.files.open_at_once.unwrap_or(u32::MAX) as usize,
+            ios_per_turn: service.ios_per_file.max(1),
+            open_files_max: job.files.open_files_max.unwrap_or(u32::MAX) as usize,
             file_count: files,
             unfinished_files: (0..files).collect(),
             current_file: None,

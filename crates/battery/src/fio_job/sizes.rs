@@ -1,7 +1,7 @@
 //! Choice of the block size of the next I/O.
 
 use crate::random::RandomDraws;
-use diskperf_fio::job::{Blocks, Sizes};
+use diskperf_fio::job::{BlockSizeChoice, BlockSizes};
 use diskperf_fio::{Direction, PerDirection};
 
 const SIZE_STREAM: u128 = 8;
@@ -9,22 +9,22 @@ const SIZE_STREAM: u128 = 8;
 /// Random source of block sizes, drawn as fio does.
 #[derive(Clone, Debug)]
 pub(super) struct SizeDraws {
-    sizes: PerDirection<Sizes>,
+    sizes: PerDirection<BlockSizeChoice>,
     unaligned: bool,
     by_access_order: bool,
     random: RandomDraws,
 }
 
 impl SizeDraws {
-    pub(super) fn new(blocks: &Blocks, seed: u64) -> Self {
+    pub(super) fn new(blocks: &BlockSizes, seed: u64) -> Self {
         Self {
             sizes: PerDirection {
-                read: blocks.sizes(Direction::Read),
-                write: blocks.sizes(Direction::Write),
-                trim: blocks.sizes(Direction::Trim),
+                read: blocks.choice(Direction::Read),
+                write: blocks.choice(Direction::Write),
+                trim: blocks.choice(Direction::Trim),
             },
-            unaligned: blocks.unaligned,
-            by_access_order: blocks.by_sequence,
+            unaligned: blocks.allows_unaligned,
+            by_access_order: blocks.is_by_sequence,
             random: RandomDraws::new(seed, SIZE_STREAM),
         }
     }
@@ -44,19 +44,19 @@ impl SizeDraws {
             (false, _) => direction,
         };
         let sizes = self.sizes.get(of);
-        if let Some(bytes) = sizes.only() {
+        if let Some(bytes) = sizes.single_bytes() {
             return Some(bytes);
         }
-        let (least, most) = sizes.bounds();
+        let (least, most) = sizes.bounds_bytes();
         if least > room_bytes {
             return None;
         }
         loop {
             let point = self.random.draw_unit();
             let drawn = match sizes {
-                Sizes::Fixed(bytes) => *bytes,
-                Sizes::Range { .. } => least + (most as f64 * point) as u64,
-                Sizes::Split(parts) => {
+                BlockSizeChoice::Fixed(bytes) => *bytes,
+                BlockSizeChoice::Range { .. } => least + (most as f64 * point) as u64,
+                BlockSizeChoice::Weighted(parts) => {
                     let mut percent = 0;
                     let owner = parts.iter().find(|part| {
                         percent += part.percent;

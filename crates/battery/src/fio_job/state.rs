@@ -8,7 +8,7 @@ use crate::program::ProgramError;
 use crate::ring::IoRing;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::verify::{CompletedWrite, STATE_VERSION, VerifyState};
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_system::{System, begin_log, read_small_file};
 use std::io::Write;
 
@@ -23,8 +23,8 @@ pub(super) struct LoadedState {
 }
 
 /// Returns the index of a clone within the job file, from 0.
-fn clone_index(job: &Job, worker: &Worker) -> u64 {
-    u64::from(job.verify.clones_before + worker.index)
+fn clone_index(job: &JobDefinition, worker: &Worker) -> u64 {
+    u64::from(job.verify.preceding_clones + worker.index)
 }
 
 impl LoadedState {
@@ -34,8 +34,8 @@ impl LoadedState {
     /// # Errors
     ///
     /// Fails if there is no state, or if the state is unusable.
-    pub(super) fn load(job: &Job, worker: &Worker) -> Result<Option<Self>, ProgramError> {
-        if !job.verify.state_load || (writes(job) && !verifies_only(job)) {
+    pub(super) fn load(job: &JobDefinition, worker: &Worker) -> Result<Option<Self>, ProgramError> {
+        if !job.verify.loads_state || (writes(job) && !verifies_only(job)) {
             return Ok(None);
         }
         let path = VerifyState::file_name(&job.name, clone_index(job, worker));
@@ -60,15 +60,20 @@ impl LoadedState {
         let number = self.checked_block_count;
         self.checked_block_count += 1;
         let file = file as u64;
-        self.state
-            .covers(number, CompletedWrite { file, offset_bytes })
+        self.state.includes_write(
+            number,
+            CompletedWrite {
+                file_number: file,
+                offset_bytes,
+            },
+        )
     }
 
     /// Returns the number of writes and the queue depth of a run by fio itself, which draws random
     /// offsets in an order of its own. `None` if the order is the same.
-    pub(super) fn foreign_order(&self, job: &Job) -> Option<(u64, u64)> {
-        let is_other = job.pattern.access.is_random() && self.state.is_drawn_by_fio;
-        is_other.then(|| (self.state.writes, self.state.depth.into()))
+    pub(super) fn foreign_order(&self, job: &JobDefinition) -> Option<(u64, u64)> {
+        let is_other = job.pattern.access.is_random() && self.state.has_fio_generator;
+        is_other.then(|| (self.state.write_count, self.state.queue_depth.into()))
     }
 }
 
@@ -83,13 +88,13 @@ impl JobClone<'_> {
         let (Some(verifier), job) = (&ring.verifier, self.job) else {
             return Ok(());
         };
-        let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
+        let writes = job.pattern.access.includes(Direction::Write) && !verifies_only(job);
         let is_interrupted = is_interrupted || self.has_ended(ring.system);
         // Files in a folder are removed when the run ends, and a modelled drive ends with it:
         // nobody can verify them later.
         let is_modelled = matches!(ring.system, System::Model(_));
         let is_left = self.worker.medium != Medium::Directory && !is_modelled;
-        if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
+        if !writes || !job.verify.saves_state.unwrap_or(is_interrupted && is_left) {
             return Ok(());
         }
         let index = clone_index(job, self.worker);
@@ -103,6 +108,6 @@ impl JobClone<'_> {
 }
 
 /// Returns the number of writes that a saved state of this job lists.
-pub(super) fn state_depth(job: &Job) -> u32 {
+pub(super) fn state_depth(job: &JobDefinition) -> u32 {
     queue_depth(job)
 }

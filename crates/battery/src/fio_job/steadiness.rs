@@ -2,15 +2,15 @@
 //! sliding window are steady.
 
 use crate::company::CompletedIos;
-use diskperf_fio::Job;
-use diskperf_fio::job::{Criterion, Steady, SteadyLimit};
+use diskperf_fio::JobDefinition;
+use diskperf_fio::job::{SteadyLimit, SteadyMetric, SteadyState};
 use diskperf_timeline::{Nanoseconds, Window};
 use std::collections::VecDeque;
 
 /// Latest samples of a clone, and the limit that makes them steady.
 #[derive(Clone, Debug)]
 pub(super) struct SteadyStateCheck {
-    rule: Steady,
+    rule: SteadyState,
     /// Criterion and limit as the job file writes them, for messages.
     criterion_text: String,
     window_samples: usize,
@@ -29,9 +29,9 @@ impl SteadyStateCheck {
     /// Creates the detector of a job, or returns `None` if the job does not ask for it. Sampling
     /// starts at the end of the job's ramp. If `steadystate` has a ramp of its own, sampling starts
     /// one second after that ramp, as in fio.
-    pub(super) fn from_job(job: &Job, start: Nanoseconds) -> Option<Self> {
+    pub(super) fn from_job(job: &JobDefinition, start: Nanoseconds) -> Option<Self> {
         let rule = job.steady;
-        if !rule.is_asked {
+        if !rule.is_enabled {
             return None;
         }
         let interval = Nanoseconds(rule.interval_us.saturating_mul(1000));
@@ -39,7 +39,7 @@ impl SteadyStateCheck {
             0 => 0,
             ramp_us => ramp_us.saturating_add(1_000_000),
         };
-        let ramp_us = job.times.ramp_us.max(own_ramp_us);
+        let ramp_us = job.durations.ramp_us.max(own_ramp_us);
         let begin = start + Nanoseconds(ramp_us.saturating_mul(1000));
         Some(Self {
             rule,
@@ -80,10 +80,10 @@ impl SteadyStateCheck {
         };
         let seconds = now.since(since).seconds();
         let ios = done.ios - before.ios;
-        let sample = match self.rule.criterion {
-            Criterion::Iops => ios as f64 / seconds,
-            Criterion::Bandwidth => (done.bytes - before.bytes) as f64 / seconds,
-            Criterion::Latency => {
+        let sample = match self.rule.metric {
+            SteadyMetric::Iops => ios as f64 / seconds,
+            SteadyMetric::Bandwidth => (done.bytes - before.bytes) as f64 / seconds,
+            SteadyMetric::Latency => {
                 (done.response_ns_total - before.response_ns_total) as f64 / ios.max(1) as f64
             }
         };
@@ -109,7 +109,7 @@ impl SteadyStateCheck {
         let Some(window) = Window::of(self.samples.make_contiguous()) else {
             return f64::INFINITY;
         };
-        let distance = match self.rule.slope {
+        let distance = match self.rule.uses_slope {
             true => window.slope.abs(),
             false => window.deviation,
         };
@@ -133,7 +133,7 @@ impl SteadyStateCheck {
             SteadyLimit::Percent(_) => " %",
             SteadyLimit::Absolute(_) => "",
         };
-        let what = match self.rule.slope {
+        let what = match self.rule.uses_slope {
             true => "the slope per sample is",
             false => "their largest deviation from the mean is",
         };
@@ -159,18 +159,18 @@ impl SteadyStateCheck {
     }
 }
 
-fn criterion_name(rule: &Steady) -> &'static str {
-    match (rule.criterion, rule.slope) {
-        (Criterion::Iops, false) => "iops",
-        (Criterion::Iops, true) => "iops_slope",
-        (Criterion::Bandwidth, false) => "bw",
-        (Criterion::Bandwidth, true) => "bw_slope",
-        (Criterion::Latency, false) => "lat",
-        (Criterion::Latency, true) => "lat_slope",
+fn criterion_name(rule: &SteadyState) -> &'static str {
+    match (rule.metric, rule.uses_slope) {
+        (SteadyMetric::Iops, false) => "iops",
+        (SteadyMetric::Iops, true) => "iops_slope",
+        (SteadyMetric::Bandwidth, false) => "bw",
+        (SteadyMetric::Bandwidth, true) => "bw_slope",
+        (SteadyMetric::Latency, false) => "lat",
+        (SteadyMetric::Latency, true) => "lat_slope",
     }
 }
 
-fn limit_text(rule: &Steady) -> String {
+fn limit_text(rule: &SteadyState) -> String {
     match rule.limit {
         SteadyLimit::Percent(most) => format!("{most}%"),
         SteadyLimit::Absolute(most) => most.to_string(),
@@ -180,11 +180,11 @@ fn limit_text(rule: &Steady) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_fio::{JobFile, Surroundings};
+    use diskperf_fio::{JobEnvironment, JobFile};
 
     fn steadiness(options: &str) -> SteadyStateCheck {
         let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
         let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
         SteadyStateCheck::from_job(&parsed.jobs[0], Nanoseconds::ZERO).expect("it is asked for")
     }

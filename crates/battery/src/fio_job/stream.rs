@@ -8,9 +8,9 @@ use super::syncs::{DueSync, SyncSchedule};
 use super::zoned::{IoExtent, ZonedFile};
 use crate::company::Company;
 use crate::random::RandomDraws;
-use diskperf_fio::job::{Access, Amount, Verification, ZoneMode};
+use diskperf_fio::job::{Amount, ReadWriteMode, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 
 const DIRECTION_STREAM: u128 = 11;
 
@@ -36,7 +36,7 @@ pub(super) enum NextIo {
 /// Sequence of the I/Os of a clone.
 #[derive(Clone, Debug)]
 pub(super) struct IoStream<'a> {
-    job: &'a Job,
+    job: &'a JobDefinition,
     file_offsets: Vec<FileOffsets>,
     file_service: FileService,
     size_draws: SizeDraws,
@@ -56,7 +56,7 @@ pub(super) struct IoStream<'a> {
 
 impl<'a> IoStream<'a> {
     pub(super) fn new(
-        job: &'a Job,
+        job: &'a JobDefinition,
         files: &[PlannedFile],
         (company, seed): (&Company, u64),
     ) -> Self {
@@ -127,14 +127,14 @@ impl<'a> IoStream<'a> {
     pub(super) fn draw_direction(&mut self) -> Direction {
         let pattern = &self.job.pattern;
         match pattern.access {
-            Access::Mixed | Access::RandomMixed => {
+            ReadWriteMode::Mixed | ReadWriteMode::RandomMixed => {
                 match self.direction_draws.draw_below(100) < u64::from(pattern.read_percent) {
                     true => Direction::Read,
                     false => Direction::Write,
                 }
             }
             _ if self.trims_first() => Direction::Trim,
-            access => access.first(),
+            access => access.first_direction(),
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> IoStream<'a> {
     fn find_io_in_file(&mut self, file: usize, direction: Direction) -> Option<FileIo> {
         let draws = self.ios_until_random_offset <= 1;
         self.ios_until_random_offset = match draws {
-            true => self.job.pattern.sequence,
+            true => self.job.pattern.sequence_length,
             false => self.ios_until_random_offset - 1,
         };
         let trims_first = self.trims_first();
@@ -228,7 +228,7 @@ impl<'a> IoStream<'a> {
         }
         self.amounts.begin_pass();
         self.sync_schedule.begin_pass();
-        if !self.job.begins_again() {
+        if !self.job.restarts_each_pass() {
             return true;
         }
         self.file_service.reset();
@@ -236,7 +236,7 @@ impl<'a> IoStream<'a> {
         for places in &mut self.file_offsets {
             places.reset();
         }
-        if self.job.random.repeatable {
+        if self.job.random.is_repeatable {
             for places in &mut self.file_offsets {
                 places.restart_random();
             }
@@ -248,17 +248,17 @@ impl<'a> IoStream<'a> {
 }
 
 /// Reports whether a job trims each range before it writes it (`trimwrite`).
-fn trims_first(job: &Job) -> bool {
+fn trims_first(job: &JobDefinition) -> bool {
     match job.pattern.access {
-        Access::TrimWrite | Access::RandomTrimWrite => true,
-        Access::Read
-        | Access::Write
-        | Access::Trim
-        | Access::RandomRead
-        | Access::RandomWrite
-        | Access::RandomTrim
-        | Access::Mixed
-        | Access::RandomMixed => false,
+        ReadWriteMode::TrimWrite | ReadWriteMode::RandomTrimWrite => true,
+        ReadWriteMode::Read
+        | ReadWriteMode::Write
+        | ReadWriteMode::Trim
+        | ReadWriteMode::RandomRead
+        | ReadWriteMode::RandomWrite
+        | ReadWriteMode::RandomTrim
+        | ReadWriteMode::Mixed
+        | ReadWriteMode::RandomMixed => false,
     }
 }
 
@@ -290,18 +290,21 @@ struct IoAmounts {
 }
 
 impl IoAmounts {
-    fn new(job: &Job, files: &[PlannedFile]) -> Self {
+    fn new(job: &JobDefinition, files: &[PlannedFile]) -> Self {
         let lengths = files.iter().map(|file| file.region.length_bytes).sum();
         let size = job.target.size.and_then(Amount::bytes);
         let size_bytes = size.map_or(lengths, |size| size.min(lengths));
-        let io_size = job.target.io_size.map(|amount| amount.of(size_bytes));
+        let io_size = job
+            .target
+            .io_size
+            .map(|amount| amount.resolve_bytes(size_bytes));
         // What is read back within a pass counts in it.
         let backlog_bytes = match job.verify.kind != Verification::None && job.verify.backlog > 0 {
-            true if job.pattern.access.does(Direction::Write) => size_bytes,
+            true if job.pattern.access.includes(Direction::Write) => size_bytes,
             _ => 0,
         };
         let loops = u64::from(job.target.loops);
-        let most_ios = job.target.most_ios.unwrap_or(u64::MAX);
+        let most_ios = job.target.ios_max.unwrap_or(u64::MAX);
         let limit_bytes = io_size.unwrap_or(size_bytes);
         let trims_first = trims_first(job);
         let (trimmed_bytes, most_ios) = match trims_first {
@@ -313,7 +316,7 @@ impl IoAmounts {
         };
         let pass_limit_bytes = size_bytes.max(io_size.unwrap_or(0));
         Self {
-            is_time_based: job.times.time_based,
+            is_time_based: job.durations.is_time_based,
             trims_first,
             limit_bytes,
             pass_limit_bytes: pass_limit_bytes
@@ -321,8 +324,8 @@ impl IoAmounts {
                 .saturating_add(trimmed_bytes),
             loops,
             ios_max: most_ios.saturating_mul(loops),
-            continues_after_loops: job.goes_round(),
-            pass_bytes_min: job.pass_bytes_min(),
+            continues_after_loops: job.repeats_passes(),
+            pass_bytes_min: job.pass_remainder_bytes_min(),
             loops_left: loops.saturating_sub(1),
             issued_bytes: 0,
             done_bytes: 0,

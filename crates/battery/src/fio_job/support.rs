@@ -2,9 +2,9 @@
 //! carried out differently from fio.
 
 use diskperf_fio::job::{
-    Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn, ZoneMode,
+    EngineKind, FileLock, IoEngine, OffsetDistribution, SubmitMode, ThinkEvent, ZoneMode,
 };
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_fio::{Errors, Problem};
 
 /// Maximum length of a read or write in one system call of Linux.
@@ -16,7 +16,7 @@ const DEPTH_MAX: u32 = 4096;
 
 /// Checks that the options of a job can be obeyed. Each option that changes the I/O and cannot be
 /// obeyed gives one error.
-pub(super) fn check_support(job: &Job) -> Result<(), Errors> {
+pub(super) fn check_support(job: &JobDefinition) -> Result<(), Errors> {
     let refusals = [
         check_engine_options(job),
         super::engines::check_engine(job),
@@ -33,13 +33,13 @@ pub(super) fn refuse_if(is_so: bool, refusal: impl FnOnce() -> Problem) -> Optio
     is_so.then(refusal)
 }
 
-fn check_engine_options(job: &Job) -> Vec<Problem> {
+fn check_engine_options(job: &JobDefinition) -> Vec<Problem> {
     let engine = &job.engine;
-    let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.largest_transfer_bytes());
+    let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.transfer_bytes_max());
     let refusals = [
         refuse_if(engine.depth > DEPTH_MAX, || {
             let label = "more than 4096 requests in flight";
-            job.refuse(
+            job.option_error(
                 "iodepth",
                 "the queue depth is too large",
                 label,
@@ -49,121 +49,126 @@ fn check_engine_options(job: &Job) -> Vec<Problem> {
         refuse_if(bytes > BUFFERS_BYTES_MAX, || {
             let label = "buffers of so many blocks take more than 4 GiB";
             let title = "the buffers are too large";
-            job.refuse("iodepth", title, label, "lower iodepth or bs")
+            job.option_error("iodepth", title, label, "lower iodepth or bs")
         }),
-        refuse_if(job.largest_transfer_bytes() > TRANSFER_BYTES_MAX, || {
+        refuse_if(job.transfer_bytes_max() > TRANSFER_BYTES_MAX, || {
             let label = "a system call moves at most 2147479552 bytes";
-            job.refuse("bs", "the block is too large", label, "use 1g at most")
+            job.option_error("bs", "the block is too large", label, "use 1g at most")
         }),
     ];
     refusals.into_iter().flatten().collect()
 }
 
-fn check_file_options(job: &Job) -> Vec<Problem> {
+fn check_file_options(job: &JobDefinition) -> Vec<Problem> {
     let files = &job.files;
     let only_writes = job.pattern.access.directions() == [Direction::Write];
     let engine = job.engine.engine;
-    let is_made_on_open = engine == Engine::Filecreate || (only_writes && !engine.is_of_names());
+    let is_made_on_open =
+        engine == IoEngine::Filecreate || (only_writes && !engine.acts_on_names());
     let refusals = [
-        refuse_if(files.create_on_open && !is_made_on_open, || {
+        refuse_if(files.creates_on_open && !is_made_on_open, || {
             let label = "a file that is created when it is opened has nothing to read or trim";
-            job.refuse("create_on_open", "create_on_open", label, "remove it")
+            job.option_error("create_on_open", "create_on_open", label, "remove it")
         }),
-        refuse_if(files.unlink_each_loop && !only_writes, || {
+        refuse_if(files.unlinks_each_loop && !only_writes, || {
             let label = "unlinked files cannot be read or trimmed in the next pass";
-            job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
+            job.option_error("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
     ];
     refusals.into_iter().flatten().collect()
 }
 
-fn check_access_options(job: &Job) -> Vec<Problem> {
+fn check_access_options(job: &JobDefinition) -> Vec<Problem> {
     let has_center = |direction: &Direction| match job.random.distribution.get(*direction) {
-        Distribution::Zipf { center, .. }
-        | Distribution::Pareto { center, .. }
-        | Distribution::Normal { center, .. } => center.is_some(),
-        Distribution::Uniform | Distribution::Zoned(_) | Distribution::ZonedBytes(_) => false,
+        OffsetDistribution::Zipf { center, .. }
+        | OffsetDistribution::Pareto { center, .. }
+        | OffsetDistribution::Normal { center, .. } => center.is_some(),
+        OffsetDistribution::Uniform
+        | OffsetDistribution::Zoned(_)
+        | OffsetDistribution::ZonedBytes(_) => false,
     };
     let directions = job.pattern.access.directions();
     let refusals = [refuse_if(directions.iter().any(has_center), || {
         let label = "popular blocks are scattered over the file";
         let title = "a distribution with a center";
         let help = "leave the center out";
-        job.refuse("random_distribution", title, label, help)
+        job.option_error("random_distribution", title, label, help)
     })];
     refusals.into_iter().flatten().collect()
 }
 
-fn check_rate_options(job: &Job) -> Vec<Problem> {
+fn check_rate_options(job: &JobDefinition) -> Vec<Problem> {
     let trims_and_writes = trims_before_writes(job);
     let refusals = [refuse_if(job.rate.is_limited() && trims_and_writes, || {
         let label = "a write follows its trim at once";
         let title = "a rate of trims and writes";
-        job.refuse(rate_key(job), title, label, "remove it")
+        job.option_error(rate_key(job), title, label, "remove it")
     })];
     refusals.into_iter().flatten().collect()
 }
 
-fn trims_before_writes(job: &Job) -> bool {
+fn trims_before_writes(job: &JobDefinition) -> bool {
     job.pattern.access.directions() == [Direction::Write, Direction::Trim]
 }
 
-fn rate_key(job: &Job) -> &'static str {
-    match job.says("rate") {
+fn rate_key(job: &JobDefinition) -> &'static str {
+    match job.has_option("rate") {
         true => "rate",
         false => "rate_iops",
     }
 }
 
-fn check_end_options(job: &Job) -> Vec<Problem> {
+fn check_end_options(job: &JobDefinition) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let refusals = [refuse_if(steady.is_asked && samples == 0, || {
+    let refusals = [refuse_if(steady.is_enabled && samples == 0, || {
         let label = "a window shorter than one sample";
         let title = "steadystate needs samples to compare";
-        job.refuse("steadystate_duration", title, label, "raise ss_dur")
+        job.option_error("steadystate_duration", title, label, "raise ss_dur")
     })];
     refusals.into_iter().flatten().collect()
 }
 
 /// Describes what is done differently from fio for a job.
-pub(super) fn notes(job: &Job) -> Vec<String> {
+pub(super) fn notes(job: &JobDefinition) -> Vec<String> {
     let engine = &job.engine;
     let name = engine.engine.name();
     let through = match engine.engine {
-        Engine::IoUring => None,
-        Engine::Mmap
-        | Engine::Splice
-        | Engine::Falloc
-        | Engine::Ftruncate
-        | Engine::Filecreate
-        | Engine::Filestat
-        | Engine::Filedelete
-        | Engine::Cpuio => super::engines::describe_engine(job),
-        Engine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
-        Engine::Libaio if engine.direct => {
+        IoEngine::IoUring => None,
+        IoEngine::Mmap
+        | IoEngine::Splice
+        | IoEngine::Falloc
+        | IoEngine::Ftruncate
+        | IoEngine::Filecreate
+        | IoEngine::Filestat
+        | IoEngine::Filedelete
+        | IoEngine::Cpuio => super::engines::describe_engine(job),
+        IoEngine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
+        IoEngine::Libaio if engine.is_direct => {
             Some("libaio's I/Os are submitted through io_uring".to_owned())
         }
-        Engine::Libaio => Some("libaio without direct=1 waits for each I/O: depth 1".to_owned()),
-        Engine::Posixaio => {
+        IoEngine::Libaio => Some("libaio without direct=1 waits for each I/O: depth 1".to_owned()),
+        IoEngine::Posixaio => {
             Some("posixaio's I/Os use threads, as in its own implementation".to_owned())
         }
-        Engine::Sync | Engine::Psync | Engine::Vsync | Engine::Pvsync | Engine::Pvsync2 => {
-            Some(match engine.submit {
-                SubmitMode::Inline => format!("{name}: preadv2 and pwritev2, one at a time"),
-                SubmitMode::Offload => format!(
-                    "{name}: preadv2 and pwritev2 of as many threads as I/Os in flight ({})",
-                    super::queue_depth(job)
-                ),
-            })
-        }
+        IoEngine::Sync
+        | IoEngine::Psync
+        | IoEngine::Vsync
+        | IoEngine::Pvsync
+        | IoEngine::Pvsync2 => Some(match engine.submit {
+            SubmitMode::Inline => format!("{name}: preadv2 and pwritev2, one at a time"),
+            SubmitMode::Offload => format!(
+                "{name}: preadv2 and pwritev2 of as many threads as I/Os in flight ({})",
+                super::queue_depth(job)
+            ),
+        }),
     };
     let trims_and_writes = trims_before_writes(job);
     let (sync, steady) = (&job.sync, &job.steady);
     let every = [
-        sync.fsync_every,
-        sync.fdatasync_every,
-        sync.range.every_writes,
+        sync.writes_per_fsync,
+        sync.writes_per_fdatasync,
+        sync.range_sync.writes_per_sync,
     ];
     let syncs = every.into_iter().any(|every| every > 0);
     let notes = [
@@ -185,13 +190,13 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         job.rate.is_limited().then(|| {
             "I/Os of a rate come by the clock, as many as iodepth at once; latency counts from when they were to be issued, where fio counts from when it issued them".to_owned()
         }),
-        (job.think.time_us > 0 && job.think.counts == ThinkOn::Completion).then(|| {
+        (job.think.pause_us > 0 && job.think.counted_event == ThinkEvent::Completion).then(|| {
             "at most thinktime_blocks I/Os are in flight".to_owned()
         }),
         (job.data.compressible_percent > 0).then(|| {
             "compressible data is a share of every 4096 bytes".to_owned()
         }),
-        (steady.is_asked && steady.window_us / steady.interval_us == 1).then(|| {
+        (steady.is_enabled && steady.window_us / steady.interval_us == 1).then(|| {
             "a window of one sample is steady at once: the job ends at its first one, as fio's does".to_owned()
         }),
         (job.files.lock != FileLock::None && !super::locks_files(job)).then(|| {
@@ -201,21 +206,21 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         has_write_pointers(job).then(|| {
             "each zone is written in order: write pointers begin at the start of each zone, as those of fio on a file or a device without zones; fio 3.33 wants the file to be there before".to_owned()
         }),
-        (has_write_pointers(job) && job.pattern.access.does(Direction::Trim)).then(|| {
+        (has_write_pointers(job) && job.pattern.access.includes(Direction::Trim)).then(|| {
             "a trim discards its zone, where fio 3.33 moves the write pointer alone on a file or a device without zones".to_owned()
         }),
-        job.files.only_created.then(|| "create_only: files are made, and no I/O is done".to_owned()),
+        job.files.creates_only.then(|| "create_only: files are made, and no I/O is done".to_owned()),
     ];
     notes.into_iter().flatten().collect()
 }
 
 /// Reports whether the zones of a job accept only sequential writes (`zonemode=zbd`).
-fn has_write_pointers(job: &Job) -> bool {
+fn has_write_pointers(job: &JobDefinition) -> bool {
     job.zones.mode == ZoneMode::WritePointers
 }
 
 /// Reports whether the syncs of a fio engine are queued like its other requests. A sync of libaio
 /// is a call of its own.
-fn queues_syncs(engine: Engine) -> bool {
-    engine.kind() == EngineKind::Queue && engine != Engine::Libaio
+fn queues_syncs(engine: IoEngine) -> bool {
+    engine.kind() == EngineKind::Queue && engine != IoEngine::Libaio
 }

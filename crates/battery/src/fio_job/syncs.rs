@@ -2,7 +2,7 @@
 
 use super::stream::FileIo;
 use diskperf_fio::Direction;
-use diskperf_fio::job::{RangeSync, Sync};
+use diskperf_fio::job::{RangeSync, SyncOptions};
 use diskperf_system::{Operation, RangeSteps};
 use std::ops::Range;
 
@@ -30,16 +30,16 @@ pub(super) struct SyncSchedule {
 }
 
 impl SyncSchedule {
-    pub(super) fn new(sync: &Sync, file_count: usize) -> Self {
+    pub(super) fn new(sync: &SyncOptions, file_count: usize) -> Self {
         let RangeSync {
-            every_writes,
-            wait_before,
-            write,
-            wait_after,
-        } = sync.range;
+            writes_per_sync: every_writes,
+            waits_before: wait_before,
+            starts_write: write,
+            waits_after: wait_after,
+        } = sync.range_sync;
         Self {
-            fsync_every: sync.fsync_every.into(),
-            fdatasync_every: sync.fdatasync_every.into(),
+            fsync_every: sync.writes_per_fsync.into(),
+            fdatasync_every: sync.writes_per_fdatasync.into(),
             range_every: every_writes.into(),
             range_steps: RangeSteps {
                 wait_before,

@@ -7,7 +7,7 @@ pub(super) mod installed;
 
 use super::stream::{FileIo, IoStream, NextIo};
 use crate::company::Company;
-use diskperf_fio::{Direction, JobFile, Surroundings, plan};
+use diskperf_fio::{Direction, JobEnvironment, JobFile, plan};
 use diskperf_system::Operation;
 use installed::is_fio_installed;
 use std::collections::BTreeMap;
@@ -231,7 +231,7 @@ fn logs(folder: &Path) -> Option<BTreeMap<(usize, u32), Vec<Logged>>> {
     let mut logs = BTreeMap::new();
     let mut worker = 0;
     for (number, job) in jobs().jobs.iter().enumerate() {
-        for clone in 0..job.order.clones {
+        for clone in 0..job.order.clone_count {
             worker += 1;
             let path = folder.join(format!("log{number}_bw.{worker}.log"));
             let log = std::fs::read_to_string(&path);
@@ -243,7 +243,7 @@ fn logs(folder: &Path) -> Option<BTreeMap<(usize, u32), Vec<Logged>>> {
 }
 
 fn jobs() -> JobFile {
-    let parsed = JobFile::parse("job.fio", &job_file(), &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &job_file(), &JobEnvironment::default());
     parsed.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
@@ -258,9 +258,9 @@ fn logged(line: &str) -> Logged {
 }
 
 /// What is done here for a clone of a case.
-fn streamed(job: &diskperf_fio::Job, clone: u32) -> Vec<Logged> {
+fn streamed(job: &diskperf_fio::JobDefinition, clone: u32) -> Vec<Logged> {
     super::support::check_support(job).unwrap_or_else(|errors| panic!("{errors}"));
-    let files = plan::files(job, clone, &BTreeMap::new());
+    let files = plan::plan_files(job, clone, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
     let mut stream = IoStream::new(job, &files, (&Company::default(), SEED + u64::from(clone)));
     let mut ios = Vec::new();
@@ -303,10 +303,10 @@ fn synced(options: &str) -> Vec<String> {
         "[job]\nioengine=null\nsize=64k\n{}\n",
         options.replace(' ', "\n")
     );
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
     let job = &parsed.jobs[0];
-    let files = plan::files(job, 0, &BTreeMap::new());
+    let files = plan::plan_files(job, 0, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
     let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
     let mut done = Vec::new();
@@ -470,7 +470,7 @@ fn a_map_of_blocks_that_differ_by_direction_ends_jobs_as_early_as_in_fio() {
     for case in ENDED_BY_CHANCE {
         let theirs = logs_of_seeds(case);
         let text = format!("[job]\nioengine=null\n{}\n", case.replace(' ', "\n"));
-        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
         let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
         let ours: Vec<_> = (0..SEEDS).map(|seed| streamed(&job, seed as u32)).collect();
         let counts = |all: &[Vec<Logged>]| all.iter().map(|ios| ios.len() as u64).collect();
@@ -572,16 +572,16 @@ fn kolmogorov_smirnov(mut ours: Vec<u64>, mut theirs: Vec<u64>) -> Result<(), St
 /// All I/Os of a job on a file that is there, of so many bytes.
 fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
     let text = format!("[job]\nfilename=f\n{}\n", options.replace(' ', "\n"));
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
     let job = &parsed.jobs[0];
-    let files = plan::files(
+    let files = plan::plan_files(
         job,
         0,
         &[("f".to_owned(), plan::FileSize::Fixed(bytes))].into(),
     );
     let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
-    let planned = plan::ios(job, &files).map(|ios| ios.total());
+    let planned = plan::predict_ios(job, &files).map(|ios| ios.total());
     let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
     let mut ios = [0; 3];
     loop {
@@ -737,7 +737,7 @@ fn what_a_refusal_advises_is_taken() {
             "size=1m\n"
         };
         let text = format!("[job]\n{size}{}\n", options.replace(' ', "\n"));
-        let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+        let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
         let file = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
         super::support::check_support(&file.jobs[0])
     };

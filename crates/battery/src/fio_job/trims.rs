@@ -6,7 +6,7 @@ use crate::program::ProgramError;
 use crate::random::RandomDraws;
 use crate::ring::IoRing;
 use diskperf_fio::job::VerifiedTrims;
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_system::Operation;
 use std::collections::VecDeque;
 
@@ -25,9 +25,9 @@ pub(super) struct Trims {
 
 impl Trims {
     /// Creates the trim selection of a clone, or returns `None` if its job trims nothing.
-    pub(super) fn new(job: &Job, seed: u64) -> Option<Self> {
+    pub(super) fn new(job: &JobDefinition, seed: u64) -> Option<Self> {
         job.verify.has_trims().then(|| Self {
-            trim_rule: job.verify.trims,
+            trim_rule: job.verify.verified_trims,
             random: RandomDraws::new(seed, TRIM_STREAM),
             pending_trims: VecDeque::new(),
             writes_in_batch: 0,
@@ -69,7 +69,7 @@ impl JobClone<'_> {
         ring: &mut IoRing<'_>,
         trims: Vec<FileIo>,
     ) -> Result<(), ProgramError> {
-        let batch = self.job.engine.batch.max(1) as usize;
+        let batch = self.job.engine.submit_batch.max(1) as usize;
         let mut trims = trims.into_iter();
         let next = |clone: &mut Self, ring: &mut IoRing<'_>| {
             let verifier = &mut ring.verifier;
@@ -88,12 +88,12 @@ impl JobClone<'_> {
 }
 
 /// Describes how the trims of a job are carried out, if the report must mention it.
-pub(super) fn describe_limits(job: &Job) -> Option<String> {
+pub(super) fn describe_limits(job: &JobDefinition) -> Option<String> {
     if job.verify.has_trims() {
         let fio = "fio 3.33 ends with a failed assertion at the first trim";
         return Some(format!("written blocks are trimmed; {fio}"));
     }
-    (job.verify.trims.percent > 0).then(|| {
+    (job.verify.verified_trims.percent > 0).then(|| {
         "no block is trimmed: as in fio, trim_percentage is of writes that are verified, with a trim_backlog".to_owned()
     })
 }
@@ -106,12 +106,12 @@ mod tests {
         let mut job = diskperf_fio::JobFile::parse(
             "x.fio",
             "[x]\nsize=1m\nrw=write\nverify=crc32c\n",
-            &diskperf_fio::Surroundings::default(),
+            &diskperf_fio::JobEnvironment::default(),
         )
         .expect("a job")
         .jobs
         .remove(0);
-        let rule = &mut job.verify.trims;
+        let rule = &mut job.verify.verified_trims;
         (rule.percent, rule.backlog, rule.batch) = (percent, backlog, batch);
         Trims::new(&job, 7).expect("it trims")
     }

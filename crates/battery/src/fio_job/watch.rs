@@ -4,7 +4,7 @@
 use super::steadiness::SteadyStateCheck;
 use crate::company::{Company, CompletedIos, EndScope};
 use crate::program::ProgramError;
-use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::{Direction, JobDefinition, PerDirection};
 use diskperf_system::{Operation, Submission};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
@@ -37,12 +37,12 @@ struct SteadyGroup {
 }
 
 impl JobMonitor {
-    pub(super) fn new(job: &Job, start: Nanoseconds, company: &Company) -> Self {
+    pub(super) fn new(job: &JobDefinition, start: Nanoseconds, company: &Company) -> Self {
         let settled =
-            start + Nanoseconds(job.times.ramp_us.saturating_mul(1000)) + RATE_CHECK_DELAY;
+            start + Nanoseconds(job.durations.ramp_us.saturating_mul(1000)) + RATE_CHECK_DELAY;
         let floor = |direction: Direction| {
-            let bytes_per_s = *job.rate.least_bytes_per_s.get(direction);
-            let iops = job.rate.least_iops.get(direction).map(u64::from);
+            let bytes_per_s = *job.rate.bytes_per_s_min.get(direction);
+            let iops = job.rate.iops_min.get(direction).map(u64::from);
             let least = match (bytes_per_s, iops) {
                 (Some(least), _) => RateMin::BytesPerSecond(least),
                 (None, Some(least)) => RateMin::Iops(least),
@@ -57,8 +57,8 @@ impl JobMonitor {
         };
         Self {
             job_name: job.name.clone(),
-            latency_max: (job.latency.most_us > 0)
-                .then(|| Nanoseconds(job.latency.most_us.saturating_mul(1000))),
+            latency_max: (job.latency.limit_us > 0)
+                .then(|| Nanoseconds(job.latency.limit_us.saturating_mul(1000))),
             rate_floors: PerDirection {
                 read: floor(Direction::Read),
                 write: floor(Direction::Write),

@@ -3,8 +3,8 @@
 
 use crate::zones::{SharedZones, ZoneTable};
 use diskperf_fio::job::{Verification, WritePointers};
-use diskperf_fio::offsets::{Region, Sequential};
-use diskperf_fio::{Direction, Job, PerDirection};
+use diskperf_fio::offsets::{FileRegion, SequentialOffsets};
+use diskperf_fio::{Direction, JobDefinition, PerDirection};
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use std::sync::{MutexGuard, PoisonError};
 #[derive(Clone, Debug)]
 pub(super) struct ZonedFile {
     zone_table: SharedZones,
-    region: Region,
+    region: FileRegion,
     zone_bytes: u64,
     /// Capacity of a zone: the number of its bytes that can be written.
     zone_capacity_bytes: u64,
@@ -41,12 +41,12 @@ pub(super) struct IoExtent {
 }
 
 impl ZonedFile {
-    pub(super) fn new(job: &Job, region: Region, zones: SharedZones) -> Self {
-        let least = |direction| job.blocks.sizes(direction).bounds().0.max(1);
+    pub(super) fn new(job: &JobDefinition, region: FileRegion, zones: SharedZones) -> Self {
+        let least = |direction| job.blocks.choice(direction).bounds_bytes().0.max(1);
         let options = job.write_pointers;
         let zone_bytes = job.zones.size_bytes.max(1);
-        let writes_per_reset = match options.reset_frequency > 0.0 {
-            true => (1.0 / options.reset_frequency).min(f64::from(u32::MAX)) as u32,
+        let writes_per_reset = match options.reset_rate > 0.0 {
+            true => (1.0 / options.reset_rate).min(f64::from(u32::MAX)) as u32,
             false => 0,
         };
         let mut zoned = Self {
@@ -66,7 +66,7 @@ impl ZonedFile {
                 trim: least(Direction::Trim),
             },
             is_random: job.pattern.access.is_random(),
-            writes: job.pattern.access.does(Direction::Write),
+            writes: job.pattern.access.includes(Direction::Write),
             verifies: job.verify.kind != Verification::None,
             opened_zone_count: 0,
             must_drain: false,
@@ -92,7 +92,8 @@ impl ZonedFile {
     }
 
     fn has_open_limit(&self) -> bool {
-        self.write_pointer_options.open_max > 0 || self.write_pointer_options.job_open_max > 0
+        self.write_pointer_options.open_zones_max > 0
+            || self.write_pointer_options.job_open_zones_max > 0
     }
 
     /// Begins a pass. If the job verifies its data, all of its zones are emptied.
@@ -111,7 +112,7 @@ impl ZonedFile {
     /// Reports whether a mixed job must write first, because nothing is written yet that it could
     /// read.
     pub(super) fn must_write_first(&self, has_written: bool) -> bool {
-        self.writes && !has_written && !self.write_pointer_options.reads_beyond
+        self.writes && !has_written && !self.write_pointer_options.may_read_beyond
     }
 
     /// Reports whether all requests in flight must complete before the last placed I/O, and clears
@@ -125,7 +126,7 @@ impl ZonedFile {
     pub(super) fn enter_zone(
         &self,
         direction: Direction,
-        walk: &mut Sequential,
+        walk: &mut SequentialOffsets,
         (front_bytes, zone_done_bytes): (&mut u64, u64),
     ) -> bool {
         if self.is_random {
@@ -137,10 +138,10 @@ impl ZonedFile {
         let is_full =
             self.zone_capacity_bytes < self.zone_bytes && within_bytes >= self.zone_capacity_bytes;
         if direction == Direction::Write && is_full {
-            walk.go_on_from((zone + 1) * self.zone_bytes);
+            walk.continue_from((zone + 1) * self.zone_bytes);
         }
         let is_at_pointer = direction == Direction::Read
-            && !self.write_pointer_options.reads_beyond
+            && !self.write_pointer_options.may_read_beyond
             && within_bytes >= self.lock_zone_table().written_bytes(zone);
         if self.skip_bytes == 0 || (zone_done_bytes < self.zone_bytes && !is_at_pointer) {
             return false;
@@ -162,7 +163,7 @@ impl ZonedFile {
     }
 
     fn place_read(&self, at: IoExtent) -> Option<IoExtent> {
-        if self.write_pointer_options.reads_beyond {
+        if self.write_pointer_options.may_read_beyond {
             return Some(at);
         }
         let least_bytes = self.block_bytes_min.read;
@@ -268,8 +269,9 @@ impl ZonedFile {
     fn is_at_option_open_limit(&self) -> bool {
         let options = &self.write_pointer_options;
         let open_count = self.lock_zone_table().open_zones().len() as u64;
-        let of_file = options.open_max > 0 && open_count >= u64::from(options.open_max);
-        let of_job = options.job_open_max > 0 && self.opened_zone_count >= options.job_open_max;
+        let of_file = options.open_zones_max > 0 && open_count >= u64::from(options.open_zones_max);
+        let of_job =
+            options.job_open_zones_max > 0 && self.opened_zone_count >= options.job_open_zones_max;
         of_file || of_job
     }
 

@@ -53,7 +53,7 @@ impl CallVerifier {
         let time_ns = Some(system.now().0);
         let write = self.verifier.record_write(place, bytes as u32, time_ns);
         let block = &mut self.block_buffer[..bytes as usize];
-        self.verifier.layout(bytes as u32).fill(block, write);
+        self.verifier.layout(bytes as u32).fill_block(block, write);
         write_block(system, file, &*block, think).await?;
         self.verifier.complete_last_write(place);
         Ok(())

@@ -3,7 +3,7 @@
 use super::record::WriteState;
 use super::{LISTED_DIFFERENCES_MAX, SlotBlock, SlotPurpose, Verifier};
 use crate::program::ProgramError;
-use diskperf_fio::verify::{DifferingByte, Expectation, Field, Mismatch};
+use diskperf_fio::verify::{BlockField, DifferingByte, ExpectedBlock, Mismatch};
 
 /// Outcome of a comparison without a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Verifier {
         let dumped = self.write_dump(block, bytes);
         let text = format!("{}: {mismatch}{dumped}", path(block.place.file_index));
         match &mut self.other_run {
-            Some(other) if mismatch.field == Field::Seed && !other.has_own_seed => {
+            Some(other) if mismatch.block_field == BlockField::Seed && !other.has_own_seed => {
                 other.foreign_seed_differences.push(text);
                 Ok(())
             }
@@ -50,27 +50,31 @@ impl Verifier {
         let Some(dump) = self.rules.dump.as_ref().filter(|_| is_named) else {
             return String::new();
         };
-        let mut expected = Expectation {
+        let mut expected = ExpectedBlock {
             offset_bytes: block.place.offset_bytes,
-            ..Expectation::default()
+            ..ExpectedBlock::default()
         };
         if let SlotPurpose::Compare(record) = block.purpose
             && !self.is_reading_all_units()
         {
             expected.seed = Some(record.seed);
             if self.other_run.is_none() {
-                expected.number = Some(record.write_number as u16);
+                expected.write_number = Some(record.write_number as u16);
             }
         }
         if let Some(other) = &self.other_run {
-            let header = self.rules.layout.header(bytes).map(|one| one.header.seed);
+            let header = self
+                .rules
+                .layout
+                .decode_header(bytes)
+                .map(|one| one.header.seed);
             expected.seed = header
                 .filter(|seed| other.seeds.contains(seed))
                 .or(expected.seed);
         }
         let layout = self.layout(block.bytes);
         let restored = layout.restore(bytes, expected);
-        let step_bytes = layout.step_bytes(bytes.len());
+        let step_bytes = layout.header_interval_bytes(bytes.len());
         let place = (block.place.file_index, block.place.offset_bytes);
         dump.write(place, step_bytes, (&restored, bytes))
     }
@@ -80,12 +84,12 @@ impl Verifier {
         block: SlotBlock,
         bytes: &mut [u8],
     ) -> Result<ComparisonResult, Mismatch> {
-        let mut expected = Expectation {
+        let mut expected = ExpectedBlock {
             offset_bytes: block.place.offset_bytes,
-            ..Expectation::default()
+            ..ExpectedBlock::default()
         };
         let SlotPurpose::Compare(record) = block.purpose else {
-            let checked = self.layout(block.bytes).check(bytes, expected);
+            let checked = self.layout(block.bytes).verify_block(bytes, expected);
             return checked.map(|()| ComparisonResult::Equal);
         };
         if record.is_trimmed {
@@ -96,14 +100,14 @@ impl Verifier {
         let Some(other) = &mut self.other_run else {
             if self.rules.is_only_writer && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
-                expected.number = Some(record.write_number as u16);
+                expected.write_number = Some(record.write_number as u16);
                 expected.time_ns = record.time_ns;
             }
-            let checked = self.layout(block.bytes).check(bytes, expected);
+            let checked = self.layout(block.bytes).verify_block(bytes, expected);
             return checked.map(|()| ComparisonResult::Equal);
         };
         let layout = &self.rules.layout;
-        let header = layout.header(bytes).map(|decoded| decoded.header);
+        let header = layout.decode_header(bytes).map(|decoded| decoded.header);
         // Of the job in another order, too, as fio's of random writes.
         let seed = header.map(|header| header.seed);
         let seed = seed.filter(|seed| other.seeds.contains(seed));
@@ -111,11 +115,11 @@ impl Verifier {
             return Ok(ComparisonResult::NotWritten);
         }
         other.own_seed_count += u64::from(seed.is_some());
-        layout.check(bytes, Expectation { seed, ..expected })?;
+        layout.verify_block(bytes, ExpectedBlock { seed, ..expected })?;
         other.has_own_seed |= seed.is_some();
         if header.is_some() && seed.is_none() {
             expected.seed = Some(record.seed);
-            layout.check(bytes, expected)?;
+            layout.verify_block(bytes, expected)?;
         }
         Ok(ComparisonResult::Equal)
     }
@@ -128,14 +132,14 @@ impl Verifier {
         };
         let offset_bytes = block.place.offset_bytes + at as u64;
         Err(Mismatch {
-            field: Field::Data("trim"),
+            block_field: BlockField::Data("trim"),
             offset_bytes,
             expected: "zeroes".to_owned(),
-            got: format!("0x{:02x}", bytes[at]),
-            byte: Some(DifferingByte {
+            actual: format!("0x{:02x}", bytes[at]),
+            differing_byte: Some(DifferingByte {
                 offset_bytes,
                 expected: 0,
-                got: bytes[at],
+                actual: bytes[at],
             }),
         })
     }

@@ -3,7 +3,7 @@
 use super::Verifier;
 use super::survey::BlockSearch;
 use crate::program::ProgramError;
-use diskperf_fio::verify::Seeds;
+use diskperf_fio::verify::SeedSequence;
 use std::collections::BTreeSet;
 
 /// Knowledge of the other run that wrote the blocks. If every order of the job's writes leaves the
@@ -35,7 +35,7 @@ impl Verifier {
     pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<BlockSearch>) {
         let mut seeds: BTreeSet<u64> = self.block_records.seeds().collect();
         if self.rules.layout.is_seeded() {
-            let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
+            let mut drawn = SeedSequence::new(self.rules.job_randseed, self.rules.thread_number);
             let drawn = (0..2 * self.write_count).map(|_| drawn.next_seed());
             let behind = match reads_between || self.rules.has_random_offsets {
                 true => 0,
@@ -56,7 +56,7 @@ impl Verifier {
     /// Treats the recorded writes as those of an interrupted run with an order of offsets of its
     /// own. The run issued `writes` writes, the last `depth` of which may be incomplete.
     pub(crate) fn expect_part_of_other_run(&mut self, (writes, depth): (u64, u64)) {
-        let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
+        let mut drawn = SeedSequence::new(self.rules.job_randseed, self.rules.thread_number);
         let seeds = (0..writes).map(|_| drawn.next_seed()).collect();
         self.other_run = Some(OtherRun {
             seeds,

@@ -64,18 +64,18 @@ impl Verifier {
         let from = complete.saturating_sub(progress.queue_depth);
         let last = progress.issued_writes.range(from..complete).rev();
         VerifyState {
-            depth: progress.queue_depth as u32,
-            files,
-            writes: progress.first_number + complete as u64,
-            index,
-            name: name.to_owned(),
-            completed: last
+            queue_depth: progress.queue_depth as u32,
+            file_count: files,
+            write_count: progress.first_number + complete as u64,
+            worker_index: index,
+            job_name: name.to_owned(),
+            completed_writes: last
                 .map(|(place, _)| CompletedWrite {
-                    file: place.file_index as u64,
+                    file_number: place.file_index as u64,
                     offset_bytes: place.offset_bytes,
                 })
                 .collect(),
-            is_drawn_by_fio: false,
+            has_fio_generator: false,
         }
     }
 }

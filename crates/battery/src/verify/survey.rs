@@ -4,7 +4,7 @@
 use super::record::{BlockPlace, BlockRecord, WriteState};
 use super::{LISTED_DIFFERENCES_MAX, SlotBlock, SlotPurpose, UnreadBlock, Verifier};
 use crate::program::ProgramError;
-use diskperf_fio::verify::{Expectation, MAGIC, Mismatch};
+use diskperf_fio::verify::{ExpectedBlock, MAGIC, Mismatch};
 
 /// Search for the blocks of a run with an unknown order. The blocks that this program's order would
 /// leave are compared first. If more than half of them match, this program wrote all blocks, and
@@ -169,7 +169,7 @@ impl Verifier {
     /// Reports whether a unit was written: it has a header, or, for data without a header, a byte
     /// other than zero.
     fn is_written(&self, bytes: &[u8]) -> bool {
-        match self.rules.layout.header(bytes) {
+        match self.rules.layout.decode_header(bytes) {
             Some(decoded) => decoded.magic == MAGIC,
             None => bytes.iter().any(|byte| *byte != 0),
         }
@@ -180,12 +180,12 @@ impl Verifier {
             SlotPurpose::Compare(record) => Some(record.seed),
             SlotPurpose::CheckHeader | SlotPurpose::Write(_) => None,
         };
-        let expected = Expectation {
+        let expected = ExpectedBlock {
             offset_bytes: block.place.offset_bytes,
             seed,
-            ..Expectation::default()
+            ..ExpectedBlock::default()
         };
-        self.rules.layout.check(bytes, expected)?;
+        self.rules.layout.verify_block(bytes, expected)?;
         let survey = self.search_mut().expect("it searches");
         survey.matched_count += 1;
         Ok(())
@@ -199,14 +199,16 @@ impl Verifier {
             .search
             .as_ref()
             .is_some_and(|one| one.is_unit_one_write);
-        let seed = layout.header(bytes).map(|decoded| decoded.header.seed);
+        let seed = layout
+            .decode_header(bytes)
+            .map(|decoded| decoded.header.seed);
         let seed = seed.filter(|seed| is_one_write && other.seeds.contains(seed));
-        let expected = Expectation {
+        let expected = ExpectedBlock {
             offset_bytes: block.place.offset_bytes,
             seed,
-            ..Expectation::default()
+            ..ExpectedBlock::default()
         };
-        layout.check(bytes, expected)
+        layout.verify_block(bytes, expected)
     }
 
     /// Evaluates the rest of the search after all reads, or when the job ends before.

@@ -59,7 +59,7 @@ fn repeating(log: &Path, options: &str) -> Program {
     let reader = Reader::open("log", Box::new(file), &ReadOptions::default());
     let script = Script::read(&job, reader.expect("a log")).expect("a script");
     // A section with both writes no log; here it shows what was repeated.
-    job.iolog.read = None;
+    job.iolog.replayed_path = None;
     let program = Program::of_fio_log(&job, script, &BTreeMap::new());
     program.unwrap_or_else(|errors| panic!("{errors}"))
 }

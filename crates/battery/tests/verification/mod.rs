@@ -8,7 +8,7 @@ pub(crate) mod installed;
 use diskperf_battery::{Medium, Program, ProgramError, Worker};
 use diskperf_catalogue::Catalogue;
 use diskperf_fio::plan::FileSize;
-use diskperf_fio::{Job, JobFile, Surroundings};
+use diskperf_fio::{JobDefinition, JobEnvironment, JobFile};
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
 use diskperf_system::host::{Clock, Control, Host, Ports};
@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 pub(crate) type Outcome = Result<LoadMeasure, ProgramError>;
 
-pub(crate) fn job(options: &str) -> Job {
+pub(crate) fn job(options: &str) -> JobDefinition {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     let mut parsed = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
     parsed.jobs.remove(0)
 }

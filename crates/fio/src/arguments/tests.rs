@@ -1,15 +1,15 @@
-use crate::{Direction, JobFile, Surroundings};
+use crate::{Direction, JobEnvironment, JobFile};
 
 const FILE: &str = "[global]\nrw=read\n[a]\n[b]\nsize=2m\nrw=randwrite\n";
 
 fn parsed(words: &[&str]) -> Result<JobFile, String> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    JobFile::parse_with("job.fio", FILE, &words, &Surroundings::default())
+    JobFile::parse_with("job.fio", FILE, &words, &JobEnvironment::default())
         .map_err(|errors| errors.render(false))
 }
 
 fn sizes(file: &JobFile) -> Vec<(&str, Option<u64>)> {
-    let size = |job: &crate::Job| job.target.size.and_then(crate::job::Amount::bytes);
+    let size = |job: &crate::JobDefinition| job.target.size.and_then(crate::job::Amount::bytes);
     let jobs = file.jobs.iter();
     jobs.map(|job| (job.section.as_str(), size(job))).collect()
 }
@@ -18,8 +18,8 @@ fn sizes(file: &JobFile) -> Vec<(&str, Option<u64>)> {
 fn the_command_line_gives_defaults_that_the_file_overrides() {
     let file = parsed(&["--size=1m", "--rw=write", "-bs=8k"]).unwrap();
     assert_eq!(sizes(&file), [("a", Some(1 << 20)), ("b", Some(2 << 20))]);
-    assert!(file.jobs[0].pattern.access.does(Direction::Read));
-    assert_eq!(file.jobs[1].blocks.bytes.read, 8192);
+    assert!(file.jobs[0].pattern.access.includes(Direction::Read));
+    assert_eq!(file.jobs[1].blocks.fixed_bytes.read, 8192);
     let said = file.global_options.iter().map(|(key, _)| key.as_str());
     assert_eq!(said.collect::<Vec<_>>(), ["size", "rw", "bs", "rw"]);
 }
@@ -78,8 +78,8 @@ fn a_name_begins_a_job_in_front_of_the_files() {
         sizes(&file),
         [("x", Some(4096)), ("a", None), ("b", Some(2 << 20))]
     );
-    assert_eq!(file.jobs[0].blocks.bytes.read, 2048);
-    assert_eq!(file.jobs[1].blocks.bytes.read, 1024);
+    assert_eq!(file.jobs[0].blocks.fixed_bytes.read, 2048);
+    assert_eq!(file.jobs[1].blocks.fixed_bytes.read, 1024);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_is_wrong_with_a_word_is_shown_in_it() {
 #[test]
 fn the_only_name_that_begins_so_is_taken() {
     let file = parsed(&["--bsspl=4k/50:8k/50", "--status=1"]).unwrap();
-    assert!(file.jobs[0].blocks.split.read.is_some());
+    assert!(file.jobs[0].blocks.weighted_sizes.read.is_some());
     assert!(
         file.warnings[0]
             .title()

@@ -1,13 +1,17 @@
 //! Consistency checks of verification options with block sizes and other options.
 
-use crate::job::{Direction, Job, Sizes, Verification};
+use crate::job::{BlockSizeChoice, Direction, JobDefinition, Verification};
 use crate::verify;
 use diskperf_diagnostics::Problem;
 
 /// Adjusts verification options as fio does; `clones_before` is the number of clones of the jobs
 /// above.
-pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &mut Vec<Problem>) {
-    let says_kind = job.says("verify");
+pub(super) fn apply_dependencies(
+    job: &mut JobDefinition,
+    clones_before: u32,
+    warnings: &mut Vec<Problem>,
+) {
+    let says_kind = job.has_option("verify");
     let verify = &mut job.verify;
     if verify.pattern.is_some() && !says_kind {
         verify.kind = Verification::HeaderAndPattern;
@@ -15,35 +19,42 @@ pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &m
     if verify.kind == Verification::None {
         return;
     }
-    verify.clones_before = clones_before;
-    let writes = job.pattern.access.does(Direction::Write);
-    if job.times.time_based && writes && job.verify.backlog == 0 && !job.verify.only {
+    verify.preceding_clones = clones_before;
+    let writes = job.pattern.access.includes(Direction::Write);
+    if job.durations.is_time_based && writes && job.verify.backlog == 0 && !job.verify.only_verifies
+    {
         let warning = Problem::warning("verify with time_based writes does not read anything back")
-            .at(job.place_of("verify"), "the writes use the entire runtime")
+            .at(
+                job.option_place("verify"),
+                "the writes use the entire runtime",
+            )
             .help("remove `time_based`, or add `verify_backlog=`");
         warnings.push(warning);
     }
 }
 
 /// Rejects verification of workloads that cannot be verified.
-pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+pub(super) fn report_contradictions(
+    job: &JobDefinition,
+    refuse: &mut impl FnMut(&str, &str, &str, &str),
+) {
     let verify = &job.verify;
     if verify.kind == Verification::Pattern && verify.pattern.is_none() {
         let title = "verify=pattern needs verify_pattern";
         let label = "there is no pattern to compare with";
         refuse("verify", title, label, "add `verify_pattern=`");
     }
-    let header_bytes = verify::header_bytes(verify.kind) as u64;
+    let header_bytes = verify::header_bytes_of_kind(verify.kind) as u64;
     if header_bytes == 0 {
         return;
     }
-    let direction = match job.pattern.access.does(Direction::Write) {
+    let direction = match job.pattern.access.includes(Direction::Write) {
         true => Direction::Write,
         false => Direction::Read,
     };
-    let sizes = job.blocks.sizes(direction);
-    let (smallest_bytes, _) = sizes.bounds();
-    let interval_bytes = match verify::interval_bytes(job) as u64 {
+    let sizes = job.blocks.choice(direction);
+    let (smallest_bytes, _) = sizes.bounds_bytes();
+    let interval_bytes = match verify::header_interval_of_job(job) as u64 {
         0 => smallest_bytes,
         interval => interval,
     };
@@ -79,9 +90,9 @@ pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &st
         );
     }
     let is_divided = match sizes {
-        Sizes::Fixed(bytes) => bytes.is_multiple_of(interval_bytes),
-        Sizes::Range { .. } => !job.blocks.unaligned,
-        Sizes::Split(parts) => {
+        BlockSizeChoice::Fixed(bytes) => bytes.is_multiple_of(interval_bytes),
+        BlockSizeChoice::Range { .. } => !job.blocks.allows_unaligned,
+        BlockSizeChoice::Weighted(parts) => {
             let mut parts = parts.iter();
             parts.all(|part| part.bytes.is_multiple_of(interval_bytes))
         }

@@ -1,8 +1,8 @@
 use super::*;
-use crate::number::Base;
+use crate::number::UnitBase;
 
 const BYTES: ExpressionGrammar = ExpressionGrammar::Fio(Unit::Bytes {
-    base: Base::Inverted,
+    base: UnitBase::Inverted,
 });
 const SECONDS: ExpressionGrammar = ExpressionGrammar::Fio(Unit::Time {
     default_us: 1_000_000,
@@ -36,10 +36,10 @@ fn a_time_without_units_is_in_the_bare_one() {
 
 #[test]
 fn bc_knows_no_units() {
-    assert_eq!(evaluate("2*4096", ExpressionGrammar::Plain), Ok(8192));
-    let fault = evaluate("2*4k", ExpressionGrammar::Plain).unwrap_err();
+    assert_eq!(evaluate("2*4096", ExpressionGrammar::Arithmetic), Ok(8192));
+    let fault = evaluate("2*4k", ExpressionGrammar::Arithmetic).unwrap_err();
     assert_eq!(
-        (fault.at, fault.why.as_str()),
+        (fault.span, fault.message.as_str()),
         (3..4, "`k` is no unit here")
     );
 }
@@ -60,8 +60,8 @@ fn a_fault_is_where_it_is() {
     ];
     for (text, at, why) in cases {
         let fault = evaluate(text, BYTES).expect_err(text);
-        assert_eq!(fault.at, at, "{text}: {}", fault.why);
-        assert!(fault.why.starts_with(why), "{text}: {}", fault.why);
+        assert_eq!(fault.span, at, "{text}: {}", fault.message);
+        assert!(fault.message.starts_with(why), "{text}: {}", fault.message);
     }
     let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
     assert!(evaluate(&deep, BYTES).is_err());

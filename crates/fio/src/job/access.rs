@@ -6,7 +6,7 @@ use super::{Direction, PerDirection};
 
 /// Kind of access of a job (fio's option `rw`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
+pub enum ReadWriteMode {
     /// Reads in ascending order (`rw=read`).
     #[default]
     Read,
@@ -31,40 +31,42 @@ pub enum Access {
     RandomTrimWrite,
 }
 
-impl Access {
+impl ReadWriteMode {
     /// Returns the directions (read, write, trim) of this kind of access, in fio's order.
     pub fn directions(self) -> &'static [Direction] {
         use Direction::{Read, Trim, Write};
         match self {
-            Access::Read | Access::RandomRead => &[Read],
-            Access::Write | Access::RandomWrite => &[Write],
-            Access::Trim | Access::RandomTrim => &[Trim],
-            Access::Mixed | Access::RandomMixed => &[Read, Write],
-            Access::TrimWrite | Access::RandomTrimWrite => &[Write, Trim],
+            ReadWriteMode::Read | ReadWriteMode::RandomRead => &[Read],
+            ReadWriteMode::Write | ReadWriteMode::RandomWrite => &[Write],
+            ReadWriteMode::Trim | ReadWriteMode::RandomTrim => &[Trim],
+            ReadWriteMode::Mixed | ReadWriteMode::RandomMixed => &[Read, Write],
+            ReadWriteMode::TrimWrite | ReadWriteMode::RandomTrimWrite => &[Write, Trim],
         }
     }
 
     /// Returns the first direction of this kind of access, in fio's order.
-    pub fn first(self) -> Direction {
+    pub fn first_direction(self) -> Direction {
         self.directions()[0]
     }
 
     /// Reports whether this kind of access includes a direction (read, write or trim).
-    pub fn does(self, direction: Direction) -> bool {
+    pub fn includes(self, direction: Direction) -> bool {
         self.directions().contains(&direction)
     }
 
     /// Reports whether this kind of access uses random offsets.
     pub fn is_random(self) -> bool {
         match self {
-            Access::Read | Access::Write | Access::Trim | Access::Mixed | Access::TrimWrite => {
-                false
-            }
-            Access::RandomRead
-            | Access::RandomWrite
-            | Access::RandomTrim
-            | Access::RandomMixed
-            | Access::RandomTrimWrite => true,
+            ReadWriteMode::Read
+            | ReadWriteMode::Write
+            | ReadWriteMode::Trim
+            | ReadWriteMode::Mixed
+            | ReadWriteMode::TrimWrite => false,
+            ReadWriteMode::RandomRead
+            | ReadWriteMode::RandomWrite
+            | ReadWriteMode::RandomTrim
+            | ReadWriteMode::RandomMixed
+            | ReadWriteMode::RandomTrimWrite => true,
         }
     }
 }
@@ -73,20 +75,20 @@ impl Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessPattern {
     /// Kind of access (`rw`): directions, and sequential or random.
-    pub access: Access,
+    pub access: ReadWriteMode,
     /// I/Os per random offset, N of `rw=randread:N`; the default 1 draws an offset for each I/O.
-    pub sequence: u32,
+    pub sequence_length: u32,
     /// Bytes added to each sequential offset, N of `rw=read:N`; 0 by default.
     pub skip_bytes: i64,
     /// Offsets of the I/Os between two random offsets (`rw_sequencer`).
-    pub sequencer: Sequencer,
+    pub offset_sequencer: OffsetSequencer,
     /// Share of reads in percent, drawn for each I/O: `rwmixread`, or 100 less `rwmixwrite`.
     pub read_percent: u8,
 }
 
 /// Order of the I/Os between two random offsets (`rw_sequencer`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sequencer {
+pub enum OffsetSequencer {
     /// Sequential: each I/O starts where the previous one ended.
     #[default]
     Sequential,
@@ -97,10 +99,10 @@ pub enum Sequencer {
 impl Default for AccessPattern {
     fn default() -> AccessPattern {
         AccessPattern {
-            access: Access::default(),
-            sequence: 1,
+            access: ReadWriteMode::default(),
+            sequence_length: 1,
             skip_bytes: 0,
-            sequencer: Sequencer::default(),
+            offset_sequencer: OffsetSequencer::default(),
             read_percent: 50,
         }
     }
@@ -117,40 +119,40 @@ pub struct WeightedSize {
 
 /// Block sizes of a job: `bs`, `bsrange`, `bssplit` and related options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocks {
+pub struct BlockSizes {
     /// Fixed block size (`bs`) of each direction, in bytes.
-    pub bytes: PerDirection<u64>,
+    pub fixed_bytes: PerDirection<u64>,
     /// Range of block sizes (`bsrange`) of each direction, in bytes. Sizes are multiples of the
     /// lower bound.
-    pub range: PerDirection<Option<(u64, u64)>>,
+    pub range_bytes: PerDirection<Option<(u64, u64)>>,
     /// Block sizes with their shares (`bssplit`), for each direction; `None` without the option.
-    pub split: PerDirection<Option<Arc<[WeightedSize]>>>,
+    pub weighted_sizes: PerDirection<Option<Arc<[WeightedSize]>>>,
     /// Alignment of offsets (`blockalign`) for each direction, in bytes; 0 if the option is not
     /// given.
-    pub align: PerDirection<u64>,
+    pub offset_align_bytes: PerDirection<u64>,
     /// Flag `bs_unaligned`: block sizes of a range need not be multiples of its lower bound.
-    pub unaligned: bool,
+    pub allows_unaligned: bool,
     /// Flag `bs_is_seq_rand`: the block size of reads applies to sequential I/O and that of writes
     /// to random I/O.
-    pub by_sequence: bool,
+    pub is_by_sequence: bool,
 }
 
-impl Default for Blocks {
-    fn default() -> Blocks {
-        Blocks {
-            bytes: PerDirection::all(4096),
-            range: PerDirection::default(),
-            split: PerDirection::default(),
-            align: PerDirection::default(),
-            unaligned: false,
-            by_sequence: false,
+impl Default for BlockSizes {
+    fn default() -> BlockSizes {
+        BlockSizes {
+            fixed_bytes: PerDirection::uniform(4096),
+            range_bytes: PerDirection::default(),
+            weighted_sizes: PerDirection::default(),
+            offset_align_bytes: PerDirection::default(),
+            allows_unaligned: false,
+            is_by_sequence: false,
         }
     }
 }
 
 /// Block sizes of the I/Os of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sizes {
+pub enum BlockSizeChoice {
     /// Same block size for all I/Os, in bytes.
     Fixed(u64),
     /// Uniform choice among the multiples of the smallest size, up to the largest.
@@ -161,16 +163,16 @@ pub enum Sizes {
         largest: u64,
     },
     /// Random choice among listed block sizes, weighted by their shares.
-    Split(Arc<[WeightedSize]>),
+    Weighted(Arc<[WeightedSize]>),
 }
 
-impl Sizes {
+impl BlockSizeChoice {
     /// Returns the smallest and the largest block size, in bytes.
-    pub fn bounds(&self) -> (u64, u64) {
+    pub fn bounds_bytes(&self) -> (u64, u64) {
         match self {
-            Sizes::Fixed(bytes) => (*bytes, *bytes),
-            Sizes::Range { smallest, largest } => (*smallest, *largest),
-            Sizes::Split(parts) => {
+            BlockSizeChoice::Fixed(bytes) => (*bytes, *bytes),
+            BlockSizeChoice::Range { smallest, largest } => (*smallest, *largest),
+            BlockSizeChoice::Weighted(parts) => {
                 let sizes = || parts.iter().map(|part| part.bytes);
                 (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
             }
@@ -178,38 +180,38 @@ impl Sizes {
     }
 
     /// Returns the block size in bytes, if all I/Os have the same one.
-    pub fn only(&self) -> Option<u64> {
-        let (smallest, largest) = self.bounds();
+    pub fn single_bytes(&self) -> Option<u64> {
+        let (smallest, largest) = self.bounds_bytes();
         (smallest == largest).then_some(smallest)
     }
 }
 
-impl Blocks {
+impl BlockSizes {
     /// Returns the block sizes of a direction. `bssplit` takes precedence over `bsrange`, and
     /// `bsrange` over `bs`, whatever their order in the file.
-    pub fn sizes(&self, direction: Direction) -> Sizes {
-        if let Some(split) = self.split.get(direction) {
-            return Sizes::Split(Arc::clone(split));
+    pub fn choice(&self, direction: Direction) -> BlockSizeChoice {
+        if let Some(split) = self.weighted_sizes.get(direction) {
+            return BlockSizeChoice::Weighted(Arc::clone(split));
         }
-        match *self.range.get(direction) {
-            Some((smallest, largest)) => Sizes::Range { smallest, largest },
-            None => Sizes::Fixed(*self.bytes.get(direction)),
+        match *self.range_bytes.get(direction) {
+            Some((smallest, largest)) => BlockSizeChoice::Range { smallest, largest },
+            None => BlockSizeChoice::Fixed(*self.fixed_bytes.get(direction)),
         }
     }
 }
 
 /// Zone of a file with its share of the accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct DistributionZone {
     /// Share of the accesses that fall into the zone, in percent.
-    pub percent: u8,
+    pub access_percent: u8,
     /// Length of the zone: percent of the file for `zoned`, bytes for `zoned_abs`.
-    pub extent: u64,
+    pub area_extent: u64,
 }
 
 /// Distribution of random offsets (`random_distribution`).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Distribution {
+pub enum OffsetDistribution {
     /// Uniform distribution (`random`): all blocks are equally likely.
     #[default]
     Uniform,
@@ -238,14 +240,14 @@ pub enum Distribution {
         center: Option<f64>,
     },
     /// Consecutive zones whose lengths are percentages of the file (`zoned`).
-    Zoned(Arc<[Zone]>),
+    Zoned(Arc<[DistributionZone]>),
     /// Consecutive zones whose lengths are in bytes (`zoned_abs`).
-    ZonedBytes(Arc<[Zone]>),
+    ZonedBytes(Arc<[DistributionZone]>),
 }
 
 /// Generator of random offsets (`random_generator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Generator {
+pub enum RandomGenerator {
     /// 32-bit Tausworthe generator. A random map records the blocks already used.
     #[default]
     Tausworthe,
@@ -261,35 +263,35 @@ pub enum Generator {
 pub struct RandomAccess {
     /// Share of random offsets in a random job, in percent, for each direction
     /// (`percentage_random`).
-    pub percent: PerDirection<u8>,
+    pub random_percent: PerDirection<u8>,
     /// Flag `norandommap`: no random map, so blocks may repeat before all blocks have been used.
-    pub no_map: bool,
+    pub has_no_map: bool,
     /// Flag `softrandommap`: the job runs without a random map if memory is short.
-    pub soft_map: bool,
+    pub may_drop_map: bool,
     /// Generator of random offsets (`random_generator`).
-    pub generator: Generator,
+    pub generator: RandomGenerator,
     /// Distribution of random offsets of each direction (`random_distribution`).
-    pub distribution: PerDirection<Distribution>,
+    pub distribution: PerDirection<OffsetDistribution>,
     /// Seed of the random generators (`randseed`).
     pub seed: u64,
     /// Flag `randrepeat`: each run repeats the same random offsets. `allrandrepeat` covers the
     /// other random choices.
-    pub repeatable: bool,
+    pub is_repeatable: bool,
     /// Flag `allrandrepeat`: each run repeats all random choices, not only the offsets.
-    pub all_repeatable: bool,
+    pub is_repeatable_for_all: bool,
 }
 
 impl Default for RandomAccess {
     fn default() -> RandomAccess {
         RandomAccess {
-            percent: PerDirection::all(100),
-            no_map: false,
-            soft_map: false,
-            generator: Generator::default(),
+            random_percent: PerDirection::uniform(100),
+            has_no_map: false,
+            may_drop_map: false,
+            generator: RandomGenerator::default(),
             distribution: PerDirection::default(),
             seed: 0x89,
-            repeatable: true,
-            all_repeatable: false,
+            is_repeatable: true,
+            is_repeatable_for_all: false,
         }
     }
 }
@@ -327,14 +329,14 @@ pub struct FileService {
     /// Order in which the job selects its files.
     pub order: FileServiceOrder,
     /// I/Os on one file before the job selects the next file.
-    pub after_ios: u32,
+    pub ios_per_file: u32,
 }
 
 impl Default for FileService {
     fn default() -> FileService {
         FileService {
             order: FileServiceOrder::default(),
-            after_ios: 1,
+            ios_per_file: 1,
         }
     }
 }
@@ -371,15 +373,15 @@ pub struct WritePointers {
     /// Writable bytes of a zone (`zonecapacity`); 0 means the whole zone.
     pub capacity_bytes: u64,
     /// Flag `read_beyond_wp`: reads may go beyond the write pointer of a zone.
-    pub reads_beyond: bool,
+    pub may_read_beyond: bool,
     /// Maximum number of open zones of a file (`max_open_zones`); 0 means no limit.
-    pub open_max: u32,
+    pub open_zones_max: u32,
     /// Maximum number of open zones of one job (`job_max_open_zones`); 0 means no limit.
-    pub job_open_max: u32,
+    pub job_open_zones_max: u32,
     /// Share of the job's bytes that must be written before the job resets zones that are not full
     /// (`zone_reset_threshold`).
     pub reset_threshold: f64,
     /// Share of writes that reset their zone once the reset threshold is reached
     /// (`zone_reset_frequency`).
-    pub reset_frequency: f64,
+    pub reset_rate: f64,
 }

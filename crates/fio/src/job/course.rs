@@ -12,7 +12,7 @@ pub struct JobDurations {
     pub runtime_us: u64,
     /// Flag `time_based`: the job repeats its workload until the run time has elapsed. False
     /// without a run time.
-    pub time_based: bool,
+    pub is_time_based: bool,
     /// Warm-up before measurement starts (`ramp_time`), in microseconds.
     pub ramp_us: u64,
     /// Delay before the job starts (`startdelay`), in microseconds. Each clone draws its delay from
@@ -22,7 +22,7 @@ pub struct JobDurations {
 
 /// Set of jobs that end when a job with `exitall` ends (`exit_what`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExitScope {
+pub enum EndedJobs {
     /// Jobs of the same reporting group end.
     #[default]
     Group,
@@ -36,28 +36,28 @@ pub enum ExitScope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOrder {
     /// Number of workers that run the same job (`numjobs`).
-    pub clones: u32,
+    pub clone_count: u32,
     /// Flag `thread`: workers are threads of one process.
-    pub threads: bool,
+    pub uses_threads: bool,
     /// Flag `stonewall`: the job waits for all previous jobs of the file and starts a new reporting
     /// group.
-    pub stonewall: bool,
+    pub waits_for_earlier_jobs: bool,
     /// Flag `new_group`: the job starts a new reporting group.
-    pub new_group: bool,
+    pub starts_group: bool,
     /// Name of the job that must end before this one starts (`wait_for`).
-    pub wait_for: Option<String>,
+    pub awaited_job: Option<String>,
     /// Flag `exitall`, given in this or another section: when this job ends, other jobs end too.
-    pub exit_all: bool,
+    pub ends_others: bool,
     /// Set of jobs that end with this one (`exit_what`).
-    pub exit_scope: ExitScope,
+    pub ended_jobs: EndedJobs,
     /// Flag `exitall_on_error`: other jobs end if this job fails.
-    pub exit_all_on_error: bool,
+    pub ends_others_on_error: bool,
     /// Command that fio runs before the job (`exec_prerun`).
-    pub run_before: Option<String>,
+    pub command_before: Option<String>,
     /// Command that fio runs after the job (`exec_postrun`).
-    pub run_after: Option<String>,
+    pub command_after: Option<String>,
     /// Weight of the job among the jobs with the same flow id (`flow`); 0 means no flow control.
-    pub flow: u32,
+    pub flow_weight: u32,
     /// Id of the flow group that shares I/O by weight (`flow_id`).
     pub flow_id: u32,
     /// Pause of a job that exceeds its share of the flow, in microseconds (`flow_sleep`).
@@ -67,17 +67,17 @@ pub struct JobOrder {
 impl Default for JobOrder {
     fn default() -> JobOrder {
         JobOrder {
-            clones: 1,
-            threads: false,
-            stonewall: false,
-            new_group: false,
-            wait_for: None,
-            exit_all: false,
-            exit_scope: ExitScope::default(),
-            exit_all_on_error: false,
-            run_before: None,
-            run_after: None,
-            flow: 0,
+            clone_count: 1,
+            uses_threads: false,
+            waits_for_earlier_jobs: false,
+            starts_group: false,
+            awaited_job: None,
+            ends_others: false,
+            ended_jobs: EndedJobs::default(),
+            ends_others_on_error: false,
+            command_before: None,
+            command_after: None,
+            flow_weight: 0,
             flow_id: 0,
             flow_sleep_us: 0,
         }
@@ -86,7 +86,7 @@ impl Default for JobOrder {
 
 /// Spacing of the submissions of a rate-limited job (`rate_process`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RateProcess {
+pub enum ArrivalProcess {
     /// Linear: equal intervals between the submissions of a rate-limited job.
     #[default]
     Linear,
@@ -105,16 +105,16 @@ pub struct RateLimit {
     pub iops: PerDirection<Option<u32>>,
     /// Minimum throughput of each direction in bytes per second (`rate_min`). A slower job ends
     /// with an error.
-    pub least_bytes_per_s: PerDirection<Option<u64>>,
+    pub bytes_per_s_min: PerDirection<Option<u64>>,
     /// Minimum I/Os per second of each direction (`rate_iops_min`). A slower job ends with an
     /// error.
-    pub least_iops: PerDirection<Option<u32>>,
+    pub iops_min: PerDirection<Option<u32>>,
     /// Spacing of submissions (`rate_process`).
-    pub process: RateProcess,
+    pub arrival_process: ArrivalProcess,
     /// Averaging period for the minimum rates, in milliseconds (`rate_cycle`).
     pub cycle_ms: u32,
     /// Flag `rate_ignore_thinktime`: the job does not catch up on I/O missed during think time.
-    pub ignore_think: bool,
+    pub ignores_think_time: bool,
 }
 
 impl Default for RateLimit {
@@ -122,11 +122,11 @@ impl Default for RateLimit {
         RateLimit {
             bytes_per_s: PerDirection::default(),
             iops: PerDirection::default(),
-            least_bytes_per_s: PerDirection::default(),
-            least_iops: PerDirection::default(),
-            process: RateProcess::default(),
+            bytes_per_s_min: PerDirection::default(),
+            iops_min: PerDirection::default(),
+            arrival_process: ArrivalProcess::default(),
             cycle_ms: 1000,
-            ignore_think: false,
+            ignores_think_time: false,
         }
     }
 }
@@ -140,7 +140,7 @@ impl RateLimit {
 
 /// Event that is counted toward the next pause (`thinktime_blocks_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThinkOn {
+pub enum ThinkEvent {
     /// Completions of I/Os count toward the next think-time pause.
     #[default]
     Completion,
@@ -150,34 +150,34 @@ pub enum ThinkOn {
 
 /// Think time: pauses of a job between its I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Think {
+pub struct ThinkTime {
     /// Length of a pause in microseconds (`thinktime`); 0 means no pauses.
-    pub time_us: u32,
+    pub pause_us: u32,
     /// Part of a pause in which the worker keeps the CPU busy, in microseconds (`thinktime_spin`).
-    pub spin_us: u32,
+    pub busy_us: u32,
     /// I/Os between two pauses (`thinktime_blocks`).
-    pub after_ios: u32,
+    pub ios_between: u32,
     /// Event that counts as an I/O, submission or completion (`thinktime_blocks_type`).
-    pub counts: ThinkOn,
+    pub counted_event: ThinkEvent,
     /// I/O time between two pauses, in microseconds (`thinktime_iotime`); 0 disables such pauses.
-    pub after_us: u64,
+    pub interval_us: u64,
 }
 
-impl Default for Think {
-    fn default() -> Think {
-        Think {
-            time_us: 0,
-            spin_us: 0,
-            after_ios: 1,
-            counts: ThinkOn::default(),
-            after_us: 0,
+impl Default for ThinkTime {
+    fn default() -> ThinkTime {
+        ThinkTime {
+            pause_us: 0,
+            busy_us: 0,
+            ios_between: 1,
+            counted_event: ThinkEvent::default(),
+            interval_us: 0,
         }
     }
 }
 
 /// Latency target with the search for a queue depth that meets it, and the latency limit of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
+pub struct LatencyTarget {
     /// Latency target in microseconds (`latency_target`); 0 means no target.
     pub target_us: u64,
     /// Window over which latency is compared with the target, in microseconds (`latency_window`).
@@ -187,24 +187,24 @@ pub struct Latency {
     /// Flag `latency_run`: the job keeps adjusting the queue depth after the search ends.
     pub keep_running: bool,
     /// Latency limit in microseconds (`max_latency`). A slower I/O ends the job; 0 means no limit.
-    pub most_us: u64,
+    pub limit_us: u64,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency {
+impl Default for LatencyTarget {
+    fn default() -> LatencyTarget {
+        LatencyTarget {
             target_us: 0,
             window_us: 0,
             percentile: 100.0,
             keep_running: false,
-            most_us: 0,
+            limit_us: 0,
         }
     }
 }
 
 /// Quantity that must reach a steady state (`ss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Criterion {
+pub enum SteadyMetric {
     /// Rate of I/Os per second must become steady.
     Iops,
     /// Throughput in bytes per second must become steady.
@@ -226,14 +226,14 @@ pub enum SteadyLimit {
 
 /// Steady-state detection (`steadystate` and related options).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Steady {
+pub struct SteadyState {
     /// Whether the job ends when it reaches a steady state.
-    pub is_asked: bool,
+    pub is_enabled: bool,
     /// Quantity that must reach a steady state.
-    pub criterion: Criterion,
+    pub metric: SteadyMetric,
     /// Flag for a test of the regression slope per sample; if unset, the test uses the largest
     /// deviation from the mean.
-    pub slope: bool,
+    pub uses_slope: bool,
     /// Largest slope or deviation that counts as steady.
     pub limit: SteadyLimit,
     /// Window of the steady-state test in microseconds (`ss_dur`).
@@ -244,12 +244,12 @@ pub struct Steady {
     pub interval_us: u64,
 }
 
-impl Default for Steady {
-    fn default() -> Steady {
-        Steady {
-            is_asked: false,
-            criterion: Criterion::Iops,
-            slope: true,
+impl Default for SteadyState {
+    fn default() -> SteadyState {
+        SteadyState {
+            is_enabled: false,
+            metric: SteadyMetric::Iops,
+            uses_slope: true,
             limit: SteadyLimit::Percent(0.01),
             window_us: 0,
             ramp_us: 0,
@@ -297,11 +297,11 @@ pub struct Verify {
     /// Verification method of the job (`verify`).
     pub kind: Verification,
     /// Flag `do_verify`: the job reads written data back.
-    pub read_back: bool,
+    pub reads_back: bool,
     /// Flag `verify_only`: the job writes nothing and only verifies.
-    pub only: bool,
+    pub only_verifies: bool,
     /// Flag `verify_fatal`: the first mismatch ends the job.
-    pub fatal: bool,
+    pub ends_on_mismatch: bool,
     /// Bytes covered by one verification header (`verify_interval`); 0 means one header per block.
     pub interval_bytes: u32,
     /// Offset of the header in its block, in bytes (`verify_offset`).
@@ -313,35 +313,35 @@ pub struct Verify {
     /// Blocks read back in one batch of the backlog (`verify_backlog_batch`).
     pub backlog_batch: Option<u32>,
     /// Trims mixed into the verified writes.
-    pub trims: VerifiedTrims,
+    pub verified_trims: VerifiedTrims,
     /// Flag `verify_dump`: a mismatching block and the expected data are written to files.
-    pub dump: bool,
+    pub dumps_mismatches: bool,
     /// Flag `verify_state_save`; `None` if the job does not set the option.
-    pub state_save: Option<bool>,
+    pub saves_state: Option<bool>,
     /// Flag `verify_state_load`: the job verifies exactly the blocks that an earlier run wrote.
-    pub state_load: bool,
+    pub loads_state: bool,
     /// Number of clones of the preceding jobs of the file, if this job verifies. It determines the
     /// seeds of this job.
-    pub clones_before: u32,
+    pub preceding_clones: u32,
 }
 
 impl Default for Verify {
     fn default() -> Verify {
         Verify {
             kind: Verification::None,
-            read_back: true,
-            only: false,
-            fatal: false,
+            reads_back: true,
+            only_verifies: false,
+            ends_on_mismatch: false,
             interval_bytes: 0,
             offset_bytes: 0,
             pattern: None,
             backlog: 0,
             backlog_batch: None,
-            trims: VerifiedTrims::default(),
-            dump: false,
-            state_save: None,
-            state_load: false,
-            clones_before: 0,
+            verified_trims: VerifiedTrims::default(),
+            dumps_mismatches: false,
+            saves_state: None,
+            loads_state: false,
+            preceding_clones: 0,
         }
     }
 }
@@ -374,8 +374,8 @@ impl Verify {
     /// Reports whether the job mixes trims into its writes. As in fio, only a job that verifies its
     /// writes does.
     pub fn has_trims(&self) -> bool {
-        let verifies = self.kind != Verification::None && self.read_back && !self.only;
-        verifies && self.trims.percent > 0 && self.trims.backlog > 0
+        let verifies = self.kind != Verification::None && self.reads_back && !self.only_verifies;
+        verifies && self.verified_trims.percent > 0 && self.verified_trims.backlog > 0
     }
 }
 
@@ -383,18 +383,18 @@ impl Verify {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IgnoredErrors {
     /// Whether the job continues after a read error.
-    pub read: bool,
+    pub ignores_read_errors: bool,
     /// Whether the job continues after a write error.
-    pub write: bool,
+    pub ignores_write_errors: bool,
     /// Whether the job continues after a verification error.
-    pub verify: bool,
+    pub ignores_verify_errors: bool,
     /// Error numbers that the job ignores (`ignore_error`).
-    pub errnos: ErrorNumbers,
+    pub ignored_errnos: IgnoredErrnos,
 }
 
 /// Ignored error numbers by kind of error. An empty list means EIO and EILSEQ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErrorNumbers {
+pub struct IgnoredErrnos {
     /// Error numbers ignored for reads.
     pub read: Vec<i32>,
     /// Error numbers ignored for writes.
@@ -416,18 +416,18 @@ pub enum ErrorKind {
 
 impl IgnoredErrors {
     /// Reports whether the job ignores any error.
-    pub fn passes_over_any(&self) -> bool {
-        self.read || self.write || self.verify
+    pub fn ignores_any(&self) -> bool {
+        self.ignores_read_errors || self.ignores_write_errors || self.ignores_verify_errors
     }
 
     /// Reports whether the job continues after this error.
-    pub fn passes_over(&self, kind: ErrorKind, errno: i32) -> bool {
+    pub fn ignores(&self, kind: ErrorKind, errno: i32) -> bool {
         const EIO: i32 = 5;
         const EILSEQ: i32 = 84;
         let (is_asked, errnos) = match kind {
-            ErrorKind::Read => (self.read, &self.errnos.read),
-            ErrorKind::Write => (self.write, &self.errnos.write),
-            ErrorKind::Verify => (self.verify, &self.errnos.verify),
+            ErrorKind::Read => (self.ignores_read_errors, &self.ignored_errnos.read),
+            ErrorKind::Write => (self.ignores_write_errors, &self.ignored_errnos.write),
+            ErrorKind::Verify => (self.ignores_verify_errors, &self.ignored_errnos.verify),
         };
         is_asked
             && match errnos.is_empty() {
@@ -442,20 +442,20 @@ impl IgnoredErrors {
 pub enum DirectionReporting {
     /// Separate results for reads, writes and trims.
     #[default]
-    Apart,
+    Separate,
     /// One combined result for reads, writes and trims.
     Mixed,
     /// Separate results for reads, writes and trims, and a combined one.
-    Both,
+    SeparateAndMixed,
 }
 
 /// Contents of a job's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportOptions {
     /// Flag `group_reporting`: the report shows each group as one job.
-    pub by_group: bool,
+    pub is_grouped: bool,
     /// Combination of reads, writes and trims in the report (`unified_rw_reporting`).
-    pub unified: DirectionReporting,
+    pub direction_reporting: DirectionReporting,
     /// Reported percentiles, in percent (`percentile_list`).
     pub percentiles: Arc<[f64]>,
     /// Flag `slat_percentiles`: the report has percentiles of the submission latency.
@@ -479,8 +479,8 @@ pub(crate) const PERCENTILES: [f64; 17] = [
 impl Default for ReportOptions {
     fn default() -> ReportOptions {
         ReportOptions {
-            by_group: false,
-            unified: DirectionReporting::default(),
+            is_grouped: false,
+            direction_reporting: DirectionReporting::default(),
             percentiles: Arc::from(PERCENTILES),
             reports_submission: false,
             reports_completion: true,

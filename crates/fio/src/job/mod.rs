@@ -6,23 +6,25 @@ mod iolog;
 mod storage;
 
 pub use access::{
-    Access, AccessPattern, Blocks, Distribution, FileService, FileServiceOrder, Generator,
-    RandomAccess, Sequencer, Sizes, WeightedSize, WritePointers, Zone, ZoneMode, Zones,
+    AccessPattern, BlockSizeChoice, BlockSizes, DistributionZone, FileService, FileServiceOrder,
+    OffsetDistribution, OffsetSequencer, RandomAccess, RandomGenerator, ReadWriteMode,
+    WeightedSize, WritePointers, ZoneMode, Zones,
 };
 pub use course::{
-    Criterion, DirectionReporting, ErrorKind, ErrorNumbers, ExitScope, IgnoredErrors, JobDurations,
-    JobOrder, Latency, RateLimit, RateProcess, ReportOptions, Steady, SteadyLimit, Think, ThinkOn,
-    Verification, VerifiedTrims, Verify,
+    ArrivalProcess, DirectionReporting, EndedJobs, ErrorKind, IgnoredErrnos, IgnoredErrors,
+    JobDurations, JobOrder, LatencyTarget, RateLimit, ReportOptions, SteadyLimit, SteadyMetric,
+    SteadyState, ThinkEvent, ThinkTime, Verification, VerifiedTrims, Verify,
 };
-pub use iolog::{Iolog, Skips};
+pub use iolog::{Iolog, SkippedKinds};
 pub use storage::{
-    Allocation, Amount, Cpu, CpuMode, DedupeMode, Engine, EngineKind, EngineOptions, FileLock,
-    JobFiles, RangeSync, SubmitMode, Sync, SyncFlag, TargetArea, WrittenData, ZonedAmounts,
+    Amount, CpuLoad, CpuMode, DedupeMode, EngineKind, EngineOptions, FileAllocation, FileLock,
+    IoEngine, JobFiles, RangeSync, SubmitMode, SyncFlag, SyncOptions, TargetArea, WrittenData,
+    ZonedAmounts,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::number::Base;
+use crate::number::UnitBase;
 use diskperf_diagnostics::{Place, Problem};
 
 /// Option with one value each for reads, writes and trims.
@@ -72,7 +74,7 @@ impl<T> PerDirection<T> {
     }
 
     /// Returns the same value for reads, writes and trims.
-    pub fn all(value: T) -> PerDirection<T>
+    pub fn uniform(value: T) -> PerDirection<T>
     where
         T: Clone,
     {
@@ -92,13 +94,13 @@ pub struct Ignored {
     /// Place of the ignored option in the job file.
     pub place: Place,
     /// Reason why the option has no effect here.
-    pub why: &'static str,
+    pub reason: &'static str,
 }
 
 /// Section of a job file, combined with the global sections above it. `order.clones` workers run
 /// the job in parallel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Job {
+pub struct JobDefinition {
     /// Name of the job: the value of `name=`, or the name of its section.
     pub name: String,
     /// Name of the job's section. fio names files after the section, even if `name=` differs.
@@ -110,14 +112,14 @@ pub struct Job {
     /// Index of the reporting group, from 0. Each `stonewall` or `new_group` starts another group.
     pub group: u32,
     /// Index of the job that `wait_for` names. That job ends before this one starts.
-    pub waits_for: Option<usize>,
+    pub awaited_job: Option<usize>,
     /// Options of the section alone, without global sections: fio's name and the value after
     /// substitution, which is empty for an option without a value.
     pub options_as_written: Vec<(String, String)>,
     /// Options that have no effect on the measured results.
     pub ignored: Vec<Ignored>,
     /// Meaning of size suffixes (`kb_base`).
-    pub base: Base,
+    pub unit_base: UnitBase,
     /// Files that the job uses.
     pub files: JobFiles,
     /// Size and offset of the region of the files that the job uses, and its number of passes.
@@ -125,7 +127,7 @@ pub struct Job {
     /// Access pattern: directions and order of offsets.
     pub pattern: AccessPattern,
     /// Block sizes of the I/Os.
-    pub blocks: Blocks,
+    pub blocks: BlockSizes,
     /// Options for random offsets and seeds.
     pub random: RandomAccess,
     /// Zone mode (`zonemode`) and zone sizes.
@@ -135,21 +137,21 @@ pub struct Job {
     /// I/O engine and its options.
     pub engine: EngineOptions,
     /// Options that make written data durable.
-    pub sync: Sync,
+    pub sync: SyncOptions,
     /// Content of the data that the job writes.
     pub data: WrittenData,
     /// Run time, warm-up and start delay of the job.
-    pub times: JobDurations,
+    pub durations: JobDurations,
     /// Clones of the job and its order relative to other jobs.
     pub order: JobOrder,
     /// Rate limits of the job.
     pub rate: RateLimit,
     /// Think time of the job: pauses between its I/Os.
-    pub think: Think,
+    pub think: ThinkTime,
     /// Latency target and the search for a queue depth that meets it.
-    pub latency: Latency,
+    pub latency: LatencyTarget,
     /// Steady-state detection, which can end the job.
-    pub steady: Steady,
+    pub steady: SteadyState,
     /// Verification of written data.
     pub verify: Verify,
     /// Errors that do not end the job.
@@ -163,35 +165,35 @@ pub struct Job {
     pub(crate) places: BTreeMap<&'static str, Place>,
 }
 
-impl Job {
+impl JobDefinition {
     /// Creates a job with fio's defaults.
-    pub(crate) fn new(section: &str, place: &Place) -> Job {
-        Job {
+    pub(crate) fn new(section: &str, place: &Place) -> JobDefinition {
+        JobDefinition {
             name: section.to_owned(),
             section: section.to_owned(),
             place: place.clone(),
             description: None,
             group: 0,
-            waits_for: None,
+            awaited_job: None,
             options_as_written: Vec::new(),
             ignored: Vec::new(),
-            base: Base::default(),
+            unit_base: UnitBase::default(),
             files: JobFiles::default(),
             target: TargetArea::default(),
             pattern: AccessPattern::default(),
-            blocks: Blocks::default(),
+            blocks: BlockSizes::default(),
             random: RandomAccess::default(),
             zones: Zones::default(),
             write_pointers: WritePointers::default(),
             engine: EngineOptions::default(),
-            sync: Sync::default(),
+            sync: SyncOptions::default(),
             data: WrittenData::default(),
-            times: JobDurations::default(),
+            durations: JobDurations::default(),
             order: JobOrder::default(),
             rate: RateLimit::default(),
-            think: Think::default(),
-            latency: Latency::default(),
-            steady: Steady::default(),
+            think: ThinkTime::default(),
+            latency: LatencyTarget::default(),
+            steady: SteadyState::default(),
             verify: Verify::default(),
             errors: IgnoredErrors::default(),
             iolog: Iolog::default(),
@@ -202,19 +204,19 @@ impl Job {
 
     /// Returns the place of an option, by fio's name of the option, or the start of the section if
     /// no line gives the option.
-    pub fn place_of(&self, key: &str) -> &Place {
+    pub fn option_place(&self, key: &str) -> &Place {
         self.places.get(key).unwrap_or(&self.place)
     }
 
     /// Reports whether the job file sets an option, by fio's name of the option.
-    pub fn says(&self, key: &str) -> bool {
+    pub fn has_option(&self, key: &str) -> bool {
         self.places.contains_key(key)
     }
 
     /// Reports whether two jobs define the same workload. Order, notation and options without
     /// effect are ignored.
-    pub fn does_the_same_as(&self, other: &Job) -> bool {
-        let as_written_in_other = Job {
+    pub fn has_same_workload(&self, other: &JobDefinition) -> bool {
+        let as_written_in_other = JobDefinition {
             place: other.place.clone(),
             places: other.places.clone(),
             description: other.description.clone(),
@@ -228,9 +230,9 @@ impl Job {
     /// Returns the options that two jobs write differently, including global sections and except
     /// options without effect: fio's name and both values, `None` where a job does not set the
     /// option.
-    pub fn options_apart<'j>(
+    pub fn differing_options<'j>(
         &'j self,
-        other: &'j Job,
+        other: &'j JobDefinition,
     ) -> Vec<(&'static str, [Option<&'j str>; 2])> {
         let keys: BTreeSet<&'static str> = self
             .places
@@ -238,7 +240,8 @@ impl Job {
             .chain(other.places.keys())
             .copied()
             .collect();
-        let value = |of: &'j Job, key| of.places.get(key).map(|place| place.written().trim());
+        let value =
+            |of: &'j JobDefinition, key| of.places.get(key).map(|place| place.written().trim());
         keys.into_iter()
             .filter(|key| *key != "description")
             .map(|key| (key, [value(self, key), value(other, key)]))
@@ -248,44 +251,46 @@ impl Job {
 
     /// Creates an error about an option that cannot be obeyed. The title names the problem, the
     /// label goes below the option, and the help says what to write instead.
-    pub fn refuse(&self, key: &str, title: &str, label: &str, help: &str) -> Problem {
-        let problem = Problem::error(title).at(self.place_of(key), label);
+    pub fn option_error(&self, key: &str, title: &str, label: &str, help: &str) -> Problem {
+        let problem = Problem::error(title).at(self.option_place(key), label);
         problem.help(help)
     }
 
     /// Returns the smallest block size of the job's directions, in bytes.
-    pub fn smallest_block_bytes(&self) -> u64 {
+    pub fn block_bytes_min(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
-        let smallest = directions.map(|&direction| self.blocks.sizes(direction).bounds().0);
+        let smallest = directions.map(|&direction| self.blocks.choice(direction).bounds_bytes().0);
         smallest.min().unwrap_or(4096).max(1)
     }
 
     /// Returns the largest block size of the job's directions, in bytes.
-    pub fn largest_block_bytes(&self) -> u64 {
+    pub fn block_bytes_max(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
-        let largest = directions.map(|&direction| self.blocks.sizes(direction).bounds().1);
+        let largest = directions.map(|&direction| self.blocks.choice(direction).bounds_bytes().1);
         largest.max().unwrap_or(4096).max(1)
     }
 
     /// Returns the largest block that the job reads or writes, in bytes; 0 if the job only trims.
-    pub fn largest_transfer_bytes(&self) -> u64 {
+    pub fn transfer_bytes_max(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
         let moving = directions.filter(|direction| **direction != Direction::Trim);
-        let largest = moving.map(|&direction| self.blocks.sizes(direction).bounds().1);
+        let largest = moving.map(|&direction| self.blocks.choice(direction).bounds_bytes().1);
         largest.max().unwrap_or(0)
     }
 
     /// Returns the unit of the random map in bytes: the smallest block size of all directions. As
     /// in fio, directions that the job does not use count too.
     pub fn map_unit_bytes(&self) -> u64 {
-        let smallest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().0);
+        let smallest =
+            Direction::ALL.map(|direction| self.blocks.choice(direction).bounds_bytes().0);
         smallest.into_iter().min().unwrap_or(4096).max(1)
     }
 
     /// Returns the remaining bytes that justify another pass: the largest block size of all
     /// directions. As in fio, directions that the job does not use count too.
-    pub fn pass_bytes_min(&self) -> u64 {
-        let largest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().1);
+    pub fn pass_remainder_bytes_min(&self) -> u64 {
+        let largest =
+            Direction::ALL.map(|direction| self.blocks.choice(direction).bounds_bytes().1);
         largest.into_iter().max().unwrap_or(4096).max(1)
     }
 
@@ -293,45 +298,50 @@ impl Job {
     /// random map.
     fn has_unequal_alignment(&self) -> bool {
         Direction::ALL.into_iter().any(|direction| {
-            let align_bytes = *self.blocks.align.get(direction);
-            align_bytes > 0 && align_bytes != self.blocks.sizes(direction).bounds().0
+            let align_bytes = *self.blocks.offset_align_bytes.get(direction);
+            align_bytes > 0 && align_bytes != self.blocks.choice(direction).bounds_bytes().0
         })
     }
 
     /// Reports whether each pass starts at the beginning of the files. As in fio, a pass with
     /// `do_verify=0` continues after the previous one, whether or not the job verifies, unless
     /// `loops` or `time_based` is set.
-    pub fn begins_again(&self) -> bool {
-        self.verify.read_back || self.target.loops > 1 || self.times.time_based
+    pub fn restarts_each_pass(&self) -> bool {
+        self.verify.reads_back || self.target.loops > 1 || self.durations.is_time_based
     }
 
     /// Reports whether newly created files get their full length before the job starts.
-    pub fn lays_files_out(&self) -> bool {
-        if self.engine.engine == Engine::Filecreate {
+    pub fn lays_out_files(&self) -> bool {
+        if self.engine.engine == IoEngine::Filecreate {
             return false;
         }
-        let is_laid_out = self.pattern.access.does(Direction::Read) || self.files.overwrite;
+        let is_laid_out =
+            self.pattern.access.includes(Direction::Read) || self.files.is_overwritten;
         is_laid_out
             || match self.files.allocation {
-                Allocation::Native | Allocation::Posix | Allocation::Truncate => {
-                    !self.files.create_on_open
+                FileAllocation::Native | FileAllocation::Posix | FileAllocation::Truncate => {
+                    !self.files.creates_on_open
                 }
-                Allocation::None | Allocation::Keep => false,
+                FileAllocation::None | FileAllocation::KeepSize => false,
             }
     }
 
     /// Reports whether passes repeat until `io_size` bytes are done. As in fio, an `io_size` in
     /// percent does not cause further passes.
-    pub fn goes_round(&self) -> bool {
+    pub fn repeats_passes(&self) -> bool {
         let is_absolute = matches!(self.target.io_size, Some(Amount::Bytes(_)));
-        is_absolute && !self.files.appends
+        is_absolute && !self.files.is_appended
     }
 
     /// Reports whether the job uses each block once before it uses any block again.
     pub fn has_random_map(&self) -> bool {
-        !self.random.no_map
-            && self.pattern.sequence == 1
+        !self.random.has_no_map
+            && self.pattern.sequence_length == 1
             && !self.has_unequal_alignment()
-            && *self.random.distribution.get(self.pattern.access.first()) == Distribution::Uniform
+            && *self
+                .random
+                .distribution
+                .get(self.pattern.access.first_direction())
+                == OffsetDistribution::Uniform
     }
 }

@@ -24,7 +24,7 @@ impl Amount {
     }
 
     /// Returns the size in bytes for a target of the given size.
-    pub fn of(self, target_bytes: u64) -> u64 {
+    pub fn resolve_bytes(self, target_bytes: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
             Amount::Percent(percent) => {
@@ -37,7 +37,7 @@ impl Amount {
 
 /// Method to allocate blocks for a new file (`fallocate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Allocation {
+pub enum FileAllocation {
     /// No allocation of blocks for a new file (`none`).
     None,
     /// Native allocation of the file system, if it supports it (`native`).
@@ -46,7 +46,7 @@ pub enum Allocation {
     /// Allocation by posix_fallocate (`posix`).
     Posix,
     /// Allocation that does not change the file size (`keep`).
-    Keep,
+    KeepSize,
     /// File size set without allocated blocks (`truncate`).
     Truncate,
 }
@@ -75,41 +75,41 @@ pub struct JobFiles {
     /// Number of files of the job (`nrfiles`).
     pub count: u32,
     /// Maximum number of files open at the same time (`openfiles`); `None` means all files.
-    pub open_at_once: Option<u32>,
+    pub open_files_max: Option<u32>,
     /// Selection of the file for the next I/O (`file_service_type`).
     pub service: FileService,
     /// Size of each file in bytes (`filesize`). Each file draws its size from this range; equal
     /// ends mean a fixed size.
     pub size_bytes: Option<(u64, u64)>,
     /// Flag `file_append`: the job's region starts at the end of the file.
-    pub appends: bool,
+    pub is_appended: bool,
     /// Flag `overwrite`: the job lays files out before it writes to them.
-    pub overwrite: bool,
+    pub is_overwritten: bool,
     /// Method to allocate blocks for a new file (`fallocate`).
-    pub allocation: Allocation,
+    pub allocation: FileAllocation,
     /// Flag `create_on_open`: the job creates files when it opens them.
-    pub create_on_open: bool,
+    pub creates_on_open: bool,
     /// Flag `create_fsync`: an fsync follows the layout of each file.
-    pub create_fsync: bool,
+    pub syncs_on_create: bool,
     /// Flag `create_only`: the job creates its files and does no other I/O.
-    pub only_created: bool,
+    pub creates_only: bool,
     /// Flag `allow_file_create`: the job may create missing files.
     pub may_create: bool,
     /// Flag `pre_read`: the job reads its files before it starts.
-    pub pre_read: bool,
+    pub is_pre_read: bool,
     /// Flag `invalidate`: the page cache of the files is dropped before each pass. False with
     /// `pre_read`.
-    pub invalidate: bool,
+    pub invalidates_cache: bool,
     /// Flag `unlink`: the job removes its files at its end.
-    pub unlink: bool,
+    pub unlinks_at_end: bool,
     /// Flag `unlink_each_loop`: the job removes its files after each loop.
-    pub unlink_each_loop: bool,
+    pub unlinks_each_loop: bool,
     /// Flag `allow_mounted_write`: the job may write to a device with a mounted file system.
-    pub allow_mounted_write: bool,
+    pub allows_mounted_write: bool,
     /// Lock against concurrent I/O on the same file (`lockfile`).
     pub lock: FileLock,
     /// Flag `fill_device`: the job ends without an error when the device is full.
-    pub fills: bool,
+    pub fills_device: bool,
 }
 
 impl Default for JobFiles {
@@ -119,23 +119,23 @@ impl Default for JobFiles {
             directories: Arc::from([]),
             name_format: "$jobname.$jobnum.$filenum".to_owned(),
             count: 1,
-            open_at_once: None,
+            open_files_max: None,
             service: FileService::default(),
             size_bytes: None,
-            appends: false,
-            overwrite: false,
-            allocation: Allocation::default(),
-            create_on_open: false,
-            create_fsync: true,
-            only_created: false,
+            is_appended: false,
+            is_overwritten: false,
+            allocation: FileAllocation::default(),
+            creates_on_open: false,
+            syncs_on_create: true,
+            creates_only: false,
             may_create: true,
-            pre_read: false,
-            invalidate: true,
-            unlink: false,
-            unlink_each_loop: false,
-            allow_mounted_write: false,
+            is_pre_read: false,
+            invalidates_cache: true,
+            unlinks_at_end: false,
+            unlinks_each_loop: false,
+            allows_mounted_write: false,
             lock: FileLock::default(),
-            fills: false,
+            fills_device: false,
         }
     }
 }
@@ -148,7 +148,7 @@ pub struct TargetArea {
     /// Amount of I/O to do (`io_size`); `None` means `size`.
     pub io_size: Option<Amount>,
     /// Maximum number of I/Os in each pass (`number_ios`).
-    pub most_ios: Option<u64>,
+    pub ios_max: Option<u64>,
     /// Number of passes over the region (`loops`).
     pub loops: u32,
     /// Start of the region in each file (`offset`).
@@ -182,7 +182,7 @@ impl Default for TargetArea {
         TargetArea {
             size: None,
             io_size: None,
-            most_ios: None,
+            ios_max: None,
             loops: 1,
             offset: Amount::Bytes(0),
             offset_align_bytes: 0,
@@ -194,7 +194,7 @@ impl Default for TargetArea {
 
 /// I/O engine of a job (`ioengine`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
+pub enum IoEngine {
     /// Engine `sync`: lseek, then read or write.
     Sync,
     /// Engine `psync`, fio's default: pread and pwrite.
@@ -247,45 +247,47 @@ pub enum EngineKind {
     Processor,
 }
 
-impl Engine {
+impl IoEngine {
     /// Returns fio's name of the engine.
     pub fn name(self) -> &'static str {
         match self {
-            Engine::Sync => "sync",
-            Engine::Psync => "psync",
-            Engine::Vsync => "vsync",
-            Engine::Pvsync => "pvsync",
-            Engine::Pvsync2 => "pvsync2",
-            Engine::Mmap => "mmap",
-            Engine::Splice => "splice",
-            Engine::Falloc => "falloc",
-            Engine::Ftruncate => "ftruncate",
-            Engine::Filecreate => "filecreate",
-            Engine::Filestat => "filestat",
-            Engine::Filedelete => "filedelete",
-            Engine::Libaio => "libaio",
-            Engine::Posixaio => "posixaio",
-            Engine::IoUring => "io_uring",
-            Engine::Null => "null",
-            Engine::Cpuio => "cpuio",
+            IoEngine::Sync => "sync",
+            IoEngine::Psync => "psync",
+            IoEngine::Vsync => "vsync",
+            IoEngine::Pvsync => "pvsync",
+            IoEngine::Pvsync2 => "pvsync2",
+            IoEngine::Mmap => "mmap",
+            IoEngine::Splice => "splice",
+            IoEngine::Falloc => "falloc",
+            IoEngine::Ftruncate => "ftruncate",
+            IoEngine::Filecreate => "filecreate",
+            IoEngine::Filestat => "filestat",
+            IoEngine::Filedelete => "filedelete",
+            IoEngine::Libaio => "libaio",
+            IoEngine::Posixaio => "posixaio",
+            IoEngine::IoUring => "io_uring",
+            IoEngine::Null => "null",
+            IoEngine::Cpuio => "cpuio",
         }
     }
 
     /// Returns the kind of the engine.
     pub fn kind(self) -> EngineKind {
         match self {
-            Engine::Sync
-            | Engine::Psync
-            | Engine::Vsync
-            | Engine::Pvsync
-            | Engine::Pvsync2
-            | Engine::Mmap
-            | Engine::Splice
-            | Engine::Null => EngineKind::Call,
-            Engine::Libaio | Engine::Posixaio | Engine::IoUring => EngineKind::Queue,
-            Engine::Falloc | Engine::Ftruncate => EngineKind::FileCall,
-            Engine::Filecreate | Engine::Filestat | Engine::Filedelete => EngineKind::NameCall,
-            Engine::Cpuio => EngineKind::Processor,
+            IoEngine::Sync
+            | IoEngine::Psync
+            | IoEngine::Vsync
+            | IoEngine::Pvsync
+            | IoEngine::Pvsync2
+            | IoEngine::Mmap
+            | IoEngine::Splice
+            | IoEngine::Null => EngineKind::Call,
+            IoEngine::Libaio | IoEngine::Posixaio | IoEngine::IoUring => EngineKind::Queue,
+            IoEngine::Falloc | IoEngine::Ftruncate => EngineKind::FileCall,
+            IoEngine::Filecreate | IoEngine::Filestat | IoEngine::Filedelete => {
+                EngineKind::NameCall
+            }
+            IoEngine::Cpuio => EngineKind::Processor,
         }
     }
 
@@ -295,12 +297,12 @@ impl Engine {
     }
 
     /// Reports whether the engine makes one call for each file by its name, without data transfer.
-    pub fn is_of_names(self) -> bool {
+    pub fn acts_on_names(self) -> bool {
         self.kind() == EngineKind::NameCall
     }
 
     /// Reports whether the engine makes calls on files without data transfer.
-    pub fn is_of_calls(self) -> bool {
+    pub fn acts_on_files(self) -> bool {
         matches!(self.kind(), EngineKind::FileCall | EngineKind::NameCall)
     }
 
@@ -322,7 +324,7 @@ pub enum CpuMode {
 
 /// Options of the engine cpuio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpu {
+pub struct CpuLoad {
     /// Share of time in which cpuio uses the CPU, in percent (`cpuload`).
     pub load_percent: u32,
     /// Length of one burst of CPU use, in microseconds (`cpuchunks`).
@@ -333,9 +335,9 @@ pub struct Cpu {
     pub exits_with_io: bool,
 }
 
-impl Default for Cpu {
-    fn default() -> Cpu {
-        Cpu {
+impl Default for CpuLoad {
+    fn default() -> CpuLoad {
+        CpuLoad {
             load_percent: 0,
             chunk_us: 50_000,
             mode: CpuMode::default(),
@@ -358,65 +360,65 @@ pub enum SubmitMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// I/O engine (`ioengine`), or the supported engine that generates the same load as
-    /// [`elsewhere`](Self::elsewhere).
-    pub engine: Engine,
+    /// [`foreign_engine`](Self::foreign_engine).
+    pub engine: IoEngine,
     /// I/O engine (`ioengine`) whose I/Os go to something other than files and block devices;
     /// `None` for other engines.
-    pub elsewhere: Option<&'static ForeignEngine>,
+    pub foreign_engine: Option<&'static ForeignEngine>,
     /// Queue depth as written (`iodepth`). A synchronous engine has depth 1 whatever this value is.
     pub depth: u32,
     /// Maximum number of I/Os per submission (`iodepth_batch`); 0 submits all that fit into the
     /// queue.
-    pub batch: u32,
+    pub submit_batch: u32,
     /// Minimum number of completions to reap in one call (`iodepth_batch_complete_min`).
-    pub complete_min: u32,
+    pub completions_min: u32,
     /// Maximum number of completions to reap in one call (`iodepth_batch_complete_max`).
-    pub complete_max: Option<u32>,
+    pub completions_max: Option<u32>,
     /// Queue depth below which the worker refills the queue (`iodepth_low`); `None` means `depth`.
     pub depth_low: Option<u32>,
     /// Thread that submits the I/Os (`io_submit_mode`).
     pub submit: SubmitMode,
     /// Flag `serialize_overlap`: an I/O waits for overlapping I/Os in flight.
-    pub serialize_overlap: bool,
+    pub serializes_overlap: bool,
     /// Direct I/O without the page cache: `direct`, or the inverse of `buffered`.
-    pub direct: bool,
+    pub is_direct: bool,
     /// Flag `hipri`: the worker polls for completions.
-    pub polled: bool,
+    pub is_polled: bool,
     /// Flag `fixedbufs` of io_uring: I/O buffers are registered with the kernel.
-    pub fixed_buffers: bool,
+    pub has_fixed_buffers: bool,
     /// Flag `registerfiles` of io_uring: files are registered with the kernel.
-    pub registered_files: bool,
+    pub has_registered_files: bool,
     /// Flag `sqthread_poll` of io_uring: a kernel thread polls the submission queue.
-    pub kernel_polls: bool,
+    pub has_kernel_polling: bool,
     /// Options of the engine cpuio.
-    pub cpu: Cpu,
+    pub cpu_load: CpuLoad,
 }
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
         EngineOptions {
-            engine: Engine::default(),
-            elsewhere: None,
+            engine: IoEngine::default(),
+            foreign_engine: None,
             depth: 1,
-            batch: 1,
-            complete_min: 1,
-            complete_max: None,
+            submit_batch: 1,
+            completions_min: 1,
+            completions_max: None,
             depth_low: None,
             submit: SubmitMode::default(),
-            serialize_overlap: false,
-            direct: false,
-            polled: false,
-            fixed_buffers: false,
-            registered_files: false,
-            kernel_polls: false,
-            cpu: Cpu::default(),
+            serializes_overlap: false,
+            is_direct: false,
+            is_polled: false,
+            has_fixed_buffers: false,
+            has_registered_files: false,
+            has_kernel_polling: false,
+            cpu_load: CpuLoad::default(),
         }
     }
 }
 
 impl EngineOptions {
     /// Returns the highest queue depth that the job can reach.
-    pub fn depth_reached(&self) -> u32 {
+    pub fn effective_depth(&self) -> u32 {
         if self.engine.is_synchronous() && self.submit == SubmitMode::Inline {
             1
         } else {
@@ -441,41 +443,41 @@ pub enum SyncFlag {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSync {
     /// Writes between two calls of sync_file_range; 0 means no calls.
-    pub every_writes: u32,
+    pub writes_per_sync: u32,
     /// Flag `wait_before` of sync_file_range.
-    pub wait_before: bool,
+    pub waits_before: bool,
     /// Flag `write` of sync_file_range.
-    pub write: bool,
+    pub starts_write: bool,
     /// Flag `wait_after` of sync_file_range.
-    pub wait_after: bool,
+    pub waits_after: bool,
 }
 
 /// Options that make written data durable: open flags, syncs and their frequency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sync {
+pub struct SyncOptions {
     /// Open flag for durable writes (`sync`).
-    pub flag: SyncFlag,
+    pub open_flag: SyncFlag,
     /// Writes between two fsync calls (`fsync`); 0 means no calls.
-    pub fsync_every: u32,
+    pub writes_per_fsync: u32,
     /// Writes between two fdatasync calls (`fdatasync`); 0 means no calls.
-    pub fdatasync_every: u32,
+    pub writes_per_fdatasync: u32,
     /// Flag `end_fsync`: an fsync at the end of the job, which counts toward the run time.
-    pub fsync_at_end: bool,
+    pub syncs_at_end: bool,
     /// Flag `fsync_on_close`: an fsync when a file is closed.
-    pub fsync_on_close: bool,
+    pub syncs_on_close: bool,
     /// Calls of sync_file_range (option `sync_file_range`).
-    pub range: RangeSync,
+    pub range_sync: RangeSync,
 }
 
 /// Content of written data, which matters when the store compresses or deduplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenData {
     /// Flag `zero_buffers`: the job writes zeroes.
-    pub zeroes: bool,
+    pub is_zeroed: bool,
     /// Flag `refill_buffers`: each write has new data.
-    pub refill: bool,
+    pub is_refilled: bool,
     /// Flag `scramble_buffers`: each write changes a small part of its data.
-    pub scramble: bool,
+    pub is_scrambled: bool,
     /// Compressible share of the data, in percent (`buffer_compress_percentage`).
     pub compressible_percent: u8,
     /// Chunk in which the data is compressible to the given share, in bytes
@@ -484,7 +486,7 @@ pub struct WrittenData {
     /// Share of writes that duplicate the data of another write, in percent (`dedupe_percentage`).
     pub duplicate_percent: u8,
     /// Source of duplicate data (`dedupe_mode`).
-    pub duplicates: DedupeMode,
+    pub dedupe_mode: DedupeMode,
     /// Working set from which duplicates come, in percent of the size
     /// (`dedupe_working_set_percentage`).
     pub working_set_percent: u8,
@@ -497,7 +499,7 @@ pub struct WrittenData {
 pub enum DedupeMode {
     /// Duplicates repeat the data of an adjacent write (`repeat`).
     #[default]
-    Repeat,
+    RepeatPrevious,
     /// Duplicates are chosen at random from a working set of the data (`working_set`).
     WorkingSet,
 }
@@ -505,13 +507,13 @@ pub enum DedupeMode {
 impl Default for WrittenData {
     fn default() -> WrittenData {
         WrittenData {
-            zeroes: false,
-            refill: false,
-            scramble: true,
+            is_zeroed: false,
+            is_refilled: false,
+            is_scrambled: true,
             compressible_percent: 0,
             compress_chunk_bytes: 512,
             duplicate_percent: 0,
-            duplicates: DedupeMode::default(),
+            dedupe_mode: DedupeMode::default(),
             working_set_percent: 5,
             is_working_set_shared: false,
         }

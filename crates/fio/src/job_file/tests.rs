@@ -1,13 +1,13 @@
 use super::*;
-use crate::job::{Access, Amount, Verification};
-use crate::surroundings::Files;
+use crate::job::{Amount, ReadWriteMode, Verification};
+use crate::surroundings::FileSource;
 
 fn parse(text: &str) -> JobFile {
-    JobFile::parse("job.fio", text, &Surroundings::default()).unwrap_or_else(|e| panic!("{e}"))
+    JobFile::parse("job.fio", text, &JobEnvironment::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn refused(text: &str) -> String {
-    let parsed = JobFile::parse("job.fio", text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", text, &JobEnvironment::default());
     parsed.expect_err(text).render(false)
 }
 
@@ -24,12 +24,15 @@ fn globals_add_up_and_sections_override() {
     let seen = file.jobs.iter().map(|job| {
         (
             job.name.as_str(),
-            job.blocks.bytes.read,
+            job.blocks.fixed_bytes.read,
             job.pattern.access,
             job.engine.depth,
         )
     });
-    let expected = [("a", 16384, Access::Write, 4), ("a", 8192, Access::Read, 4)];
+    let expected = [
+        ("a", 16384, ReadWriteMode::Write, 4),
+        ("a", 8192, ReadWriteMode::Read, 4),
+    ];
     assert!(seen.eq(expected), "{file:?}");
 }
 
@@ -51,7 +54,7 @@ fn the_last_of_equal_keys_wins_and_kb_base_is_first() {
 fn two_block_sizes_are_for_reads_and_writes_whatever_parts_them() {
     for value in ["4k-64k", "4k:64k"] {
         let file = parse(&format!("[x]\nsize=1m\nbs={value}\n"));
-        let bytes = &file.jobs[0].blocks.bytes;
+        let bytes = &file.jobs[0].blocks.fixed_bytes;
         assert_eq!((bytes.read, bytes.write, bytes.trim), (4096, 65536, 65536));
         let warning = file.warnings[0].render(false);
         assert!(warning.contains("fio reads `4k,64k`"), "{warning}");
@@ -67,7 +70,7 @@ fn lines_are_fios() {
     let file = parse("[x]\r\n\tsize =8k\r\n  direct=1;no\r\nfilename=a#b\r\n");
     let job = &file.jobs[0];
     assert_eq!(job.target.size, Some(Amount::Bytes(8192)));
-    assert!(job.engine.direct);
+    assert!(job.engine.is_direct);
     assert_eq!(*job.files.names, ["a"]);
     let places: Vec<String> = file
         .warnings
@@ -79,11 +82,11 @@ fn lines_are_fios() {
 
 #[test]
 fn variables_and_keywords_are_replaced() {
-    let mut surroundings = Surroundings {
+    let mut surroundings = JobEnvironment {
         page_bytes: 16384,
         memory_mib: 100,
         processors: 3,
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     surroundings
         .variables
@@ -93,7 +96,10 @@ fn variables_and_keywords_are_replaced() {
     let file = JobFile::parse("job.fio", text, &surroundings).unwrap_or_else(|e| panic!("{e}"));
     let job = &file.jobs[0];
     assert_eq!(job.target.size, Some(Amount::Bytes(12 << 20)));
-    assert_eq!((job.blocks.bytes.read, job.order.clones), (32768, 3));
+    assert_eq!(
+        (job.blocks.fixed_bytes.read, job.order.clone_count),
+        (32768, 3)
+    );
     assert_eq!(job.target.io_size, Some(Amount::Bytes(33 << 20)));
     assert_eq!(job.description.as_deref(), Some("x"));
     assert_eq!(file.warnings[0].title(), "the variable `NOBODY` is not set");
@@ -107,7 +113,7 @@ fn variables_and_keywords_are_replaced() {
 
 #[test]
 fn an_error_in_a_variable_points_at_the_whole_value() {
-    let mut surroundings = Surroundings::default();
+    let mut surroundings = JobEnvironment::default();
     surroundings
         .variables
         .insert("SIZE".to_owned(), "1.5g".to_owned());
@@ -121,16 +127,16 @@ fn an_error_in_a_variable_points_at_the_whole_value() {
 
 #[test]
 fn included_files_hold_options() {
-    let mut surroundings = Surroundings::default();
+    let mut surroundings = JobEnvironment::default();
     let files = [
         ("common.inc", "rw=randread\ninclude more.inc\n"),
         ("more.inc", "bs=8k\n"),
     ];
     let files = files.map(|(name, content)| (name.to_owned(), content.to_owned()));
-    surroundings.files = Files::Memory(files.into());
+    surroundings.file_source = FileSource::Memory(files.into());
     let text = "[global]\ninclude common.inc\n[x]\nsize=1m\n";
     let file = JobFile::parse("job.fio", text, &surroundings).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(file.jobs[0].pattern.access, Access::RandomRead);
+    assert_eq!(file.jobs[0].pattern.access, ReadWriteMode::RandomRead);
     assert_eq!(file.global_options[1], ("bs".to_owned(), "8k".to_owned()));
 }
 
@@ -140,11 +146,11 @@ fn included_files_are_found_beside_the_job_file() {
     let jobs = folder.path().join("jobs");
     std::fs::create_dir(&jobs).expect("a folder");
     std::fs::write(jobs.join("common.inc"), "bs=8k\nbogus\n").expect("a file");
-    let surroundings = Surroundings {
-        files: Files::Disk {
+    let surroundings = JobEnvironment {
+        file_source: FileSource::FileSystem {
             working_directory: folder.path().to_owned(),
         },
-        ..Surroundings::default()
+        ..JobEnvironment::default()
     };
     let parsed = JobFile::parse("jobs/a.fio", "[x]\ninclude common.inc\n", &surroundings);
     let refused = parsed.expect_err("a mistake").render(false);
@@ -186,7 +192,7 @@ fn the_jobs_of_a_group_have_one_steady_state() {
 #[test]
 fn a_job_waits_for_the_nearest_above() {
     let file = parse("[a]\n[a]\n[b]\nwait_for=a\n");
-    assert_eq!(file.jobs[2].waits_for, Some(1));
+    assert_eq!(file.jobs[2].awaited_job, Some(1));
     assert!(refused("[b]\nwait_for=b\n").contains("no earlier job is called `b`"));
 }
 
@@ -228,11 +234,11 @@ fn what_does_not_matter_is_listed() {
 #[test]
 fn options_of_an_engine_are_known_under_it_alone() {
     let job = &parse("[x]\nfixedbufs\nsqthread_poll=1\nioengine=io_uring\n").jobs[0];
-    assert!(job.engine.fixed_buffers && job.engine.kernel_polls);
+    assert!(job.engine.has_fixed_buffers && job.engine.has_kernel_polling);
     assert!(
         parse("[global]\nioengine=io_uring\n[x]\nhipri\n").jobs[0]
             .engine
-            .polled
+            .is_polled
     );
     assert!(refused("[x]\nhipri\n").contains("not an option of the engine psync"));
 }
@@ -240,7 +246,7 @@ fn options_of_an_engine_are_known_under_it_alone() {
 #[test]
 fn a_flag_can_be_cleared() {
     let file = parse("[global]\nstonewall\nnorandommap\n[x]\nstonewall=0\n");
-    assert!(!file.jobs[0].order.stonewall && file.jobs[0].random.no_map);
+    assert!(!file.jobs[0].order.waits_for_earlier_jobs && file.jobs[0].random.has_no_map);
 }
 
 #[test]
@@ -273,8 +279,11 @@ fn its_author_is_told_what_fio_does_instead() {
         "[x]\nrw=randrw\nrwmixread=70\nrate_iops=500\n",
         "rwmixread has no effect",
     );
-    assert!(!parse("[x]\ntime_based\n").jobs[0].times.time_based);
-    assert_eq!(parse("[x]\niodepth=16\n").jobs[0].engine.depth_reached(), 1);
+    assert!(!parse("[x]\ntime_based\n").jobs[0].durations.is_time_based);
+    assert_eq!(
+        parse("[x]\niodepth=16\n").jobs[0].engine.effective_depth(),
+        1
+    );
     let quiet = "[x]\nrw=randread\nbssplit=4k/50:8k/50\nnorandommap\nioengine=libaio\niodepth=8\ndirect=1\n";
     assert_eq!(parse(quiet).warnings, []);
 }
@@ -288,11 +297,15 @@ fn values_are_settled_as_fio_settles_them() {
     .jobs[0];
     let engine = &job.engine;
     assert_eq!(
-        (engine.depth_low, engine.batch, engine.complete_max),
+        (
+            engine.depth_low,
+            engine.submit_batch,
+            engine.completions_max
+        ),
         (None, 8, Some(4))
     );
-    assert!(!job.files.invalidate);
-    assert_eq!(job.files.open_at_once, None);
+    assert!(!job.files.invalidates_cache);
+    assert_eq!(job.files.open_files_max, None);
 }
 
 #[test]
@@ -308,14 +321,18 @@ fn a_real_job_file_is_read() {
     let [fill, oltp] = file.jobs.as_slice() else {
         panic!("{file:?}")
     };
-    assert!(!fill.times.time_based && fill.target.loops == 2);
+    assert!(!fill.durations.is_time_based && fill.target.loops == 2);
     assert_eq!(
-        (oltp.group, oltp.order.clones, oltp.pattern.read_percent),
+        (
+            oltp.group,
+            oltp.order.clone_count,
+            oltp.pattern.read_percent
+        ),
         (1, 4, 70)
     );
     assert_eq!(oltp.verify.kind, Verification::None);
-    assert_eq!(oltp.times.runtime_us, 60_000_000);
-    assert!(oltp.report.by_group && !oltp.has_random_map());
+    assert_eq!(oltp.durations.runtime_us, 60_000_000);
+    assert!(oltp.report.is_grouped && !oltp.has_random_map());
 }
 
 #[test]
@@ -326,7 +343,7 @@ fn errors_are_passed_over_by_kind_and_number() {
         let errors = &file.jobs[0].errors;
         let kinds = [Read, Write, Verify];
         // EIO, ENOSPC and EILSEQ.
-        kinds.map(|kind| [5, 28, 84].map(|errno| errors.passes_over(kind, errno)))
+        kinds.map(|kind| [5, 28, 84].map(|errno| errors.ignores(kind, errno)))
     };
     let (none, usual) = ([false; 3], [true, false, true]);
     assert_eq!(passed_over("rw=read"), [none; 3]);
@@ -353,26 +370,42 @@ fn an_engine_that_goes_elsewhere_has_the_load_of_one_of_this_system() {
     for (options, engine, depth) in [
         (
             "ioengine=rbd clientname=admin pool=p rbdname=i",
-            Engine::IoUring,
+            IoEngine::IoUring,
             8,
         ),
-        ("ioengine=rados pool=p touch_objects=1", Engine::IoUring, 8),
-        ("ioengine=gfapi volume=v brick=b", Engine::Psync, 1),
-        ("ioengine=gfapi_async volume=v brick=b", Engine::IoUring, 8),
+        (
+            "ioengine=rados pool=p touch_objects=1",
+            IoEngine::IoUring,
+            8,
+        ),
+        ("ioengine=gfapi volume=v brick=b", IoEngine::Psync, 1),
+        (
+            "ioengine=gfapi_async volume=v brick=b",
+            IoEngine::IoUring,
+            8,
+        ),
         (
             "ioengine=io_uring_cmd cmd_type=nvme hipri",
-            Engine::IoUring,
+            IoEngine::IoUring,
             8,
         ),
         (
             "ioengine=libhdfs namenode=n hostname=h port=9",
-            Engine::Psync,
+            IoEngine::Psync,
             1,
         ),
-        ("ioengine=http http_host=h https=on", Engine::Psync, 1),
-        ("ioengine=nbd uri=nbd+unix:///?socket=s", Engine::IoUring, 8),
-        ("ioengine=external:./x spdk_json_conf=c", Engine::IoUring, 8),
-        ("ioengine=windowsaio", Engine::IoUring, 8),
+        ("ioengine=http http_host=h https=on", IoEngine::Psync, 1),
+        (
+            "ioengine=nbd uri=nbd+unix:///?socket=s",
+            IoEngine::IoUring,
+            8,
+        ),
+        (
+            "ioengine=external:./x spdk_json_conf=c",
+            IoEngine::IoUring,
+            8,
+        ),
+        ("ioengine=windowsaio", IoEngine::IoUring, 8),
     ] {
         // The engine may be that of the globals, and its options those of the section.
         for break_ in ["", "[a]\n"] {
@@ -385,11 +418,15 @@ fn an_engine_that_goes_elsewhere_has_the_load_of_one_of_this_system() {
                 _ => lines,
             };
             let text = format!("[{name}]\nsize=1m\niodepth=8\n{lines}\n");
-            let file = JobFile::parse("x.fio", &text, &Surroundings::default());
+            let file = JobFile::parse("x.fio", &text, &JobEnvironment::default());
             let file = file.unwrap_or_else(|errors| panic!("{text}: {}", errors.render(false)));
             let job = &file.jobs[0].engine;
-            assert_eq!((job.engine, job.depth_reached()), (engine, depth), "{text}");
-            assert!(job.elsewhere.is_some(), "{text}");
+            assert_eq!(
+                (job.engine, job.effective_depth()),
+                (engine, depth),
+                "{text}"
+            );
+            assert!(job.foreign_engine.is_some(), "{text}");
         }
     }
 }

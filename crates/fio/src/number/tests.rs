@@ -1,9 +1,9 @@
 use super::*;
 
 const BYTES: Unit = Unit::Bytes {
-    base: Base::Inverted,
+    base: UnitBase::Inverted,
 };
-const SI: Unit = Unit::Bytes { base: Base::Si };
+const SI: Unit = Unit::Bytes { base: UnitBase::Si };
 const SECONDS: Unit = Unit::Time {
     default_us: 1_000_000,
 };
@@ -24,14 +24,14 @@ fn suffixes_are_powers_of_the_base() {
     assert_eq!(value("4k", SI), Some(4000));
     assert_eq!(value("1p", BYTES), Some(1 << 50));
     assert_eq!(
-        parse_strict("4KiB", BYTES).unwrap().surprise,
+        parse_strict("4KiB", BYTES).unwrap().suffix_surprise,
         Some(SuffixSurprise::BinaryUnit)
     );
     assert_eq!(
-        parse_strict("4ki", BYTES).unwrap().surprise,
+        parse_strict("4ki", BYTES).unwrap().suffix_surprise,
         Some(SuffixSurprise::KiWithoutB)
     );
-    assert_eq!(parse_strict("4KiB", SI).unwrap().surprise, None);
+    assert_eq!(parse_strict("4KiB", SI).unwrap().suffix_surprise, None);
 }
 
 #[test]

@@ -2,16 +2,16 @@ use super::*;
 
 const KIB: u64 = 1024;
 
-fn region(offset: u64, length: u64, file: u64) -> Region {
-    Region {
+fn region(offset: u64, length: u64, file: u64) -> FileRegion {
+    FileRegion {
         offset_bytes: offset * KIB,
         length_bytes: length * KIB,
         file_bytes: file * KIB,
     }
 }
 
-fn first(region: Region, skip: i64, count: usize) -> Vec<u64> {
-    let offsets = Sequential::new(region, 4 * KIB, skip * 1024).take(count);
+fn first(region: FileRegion, skip: i64, count: usize) -> Vec<u64> {
+    let offsets = SequentialOffsets::new(region, 4 * KIB, skip * 1024).take(count);
     offsets.map(|offset| offset / KIB).collect()
 }
 
@@ -43,10 +43,10 @@ fn zones_leave_gaps() {
         range_bytes: 0,
         skip_bytes: 8 * KIB,
     };
-    let strided = Strided::new(region(0, 64, 64), 4 * KIB, zones).expect("zones");
+    let strided = StridedOffsets::new(region(0, 64, 64), 4 * KIB, zones).expect("zones");
     let offsets: Vec<u64> = strided.take(10).map(|offset| offset / KIB).collect();
     assert_eq!(offsets, [0, 4, 16, 20, 32, 36, 48, 52, 0, 4]);
-    assert!(Strided::new(region(0, 64, 64), 4 * KIB, Zones::default()).is_none());
+    assert!(StridedOffsets::new(region(0, 64, 64), 4 * KIB, Zones::default()).is_none());
 }
 
 #[test]
@@ -54,13 +54,15 @@ fn extreme_numbers_end() {
     for skip in [i64::MIN, i64::MAX, -1, 1] {
         for (offset, length, file) in [(0, u64::MAX, u64::MAX), (u64::MAX, 1, u64::MAX), (0, 0, 0)]
         {
-            let region = Region {
+            let region = FileRegion {
                 offset_bytes: offset,
                 length_bytes: length,
                 file_bytes: file,
             };
             for block in [0, 1, 4096, u64::MAX] {
-                let count = Sequential::new(region, block, skip).take(100).count();
+                let count = SequentialOffsets::new(region, block, skip)
+                    .take(100)
+                    .count();
                 assert!(count <= 100, "{region:?} {block} {skip}");
             }
         }

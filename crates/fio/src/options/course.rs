@@ -1,11 +1,11 @@
 //! fio options for run time, rates, job order, end conditions, verification and errors.
 
-use super::{OptionKey, harmless, honoured, read_per_direction};
+use super::{OptionKey, applied_option, ineffective_option, parse_per_direction};
 use crate::job::{
-    Criterion, ExitScope, IgnoredErrors, RateProcess, SteadyLimit, ThinkOn, Verification,
+    ArrivalProcess, EndedJobs, IgnoredErrors, SteadyLimit, SteadyMetric, ThinkEvent, Verification,
 };
-use crate::reader::excerpt;
-use crate::value::{DefaultTimeUnit, Value};
+use crate::reader::shorten_text;
+use crate::value::{DefaultTimeUnit, OptionValue};
 use crate::verify::{BytePattern, Checksum};
 use diskperf_diagnostics::Problem;
 
@@ -13,301 +13,304 @@ use diskperf_diagnostics::Problem;
 const CLONES_MAX: u32 = 4096;
 
 pub(super) const OPTIONS: &[OptionKey] = &[
-    honoured("name", |job, w| {
+    applied_option("name", |job, w| {
         job.name = w.value()?.text().to_owned();
         Ok(())
     }),
-    honoured("numjobs", |job, w| {
-        job.order.clones = w.value()?.require_single()?.count(1..=CLONES_MAX)?;
+    applied_option("numjobs", |job, w| {
+        job.order.clone_count = w.value()?.require_single()?.parse_count(1..=CLONES_MAX)?;
         Ok(())
     }),
-    honoured("thread", |job, w| {
-        job.order.threads = w.flag()?;
+    applied_option("thread", |job, w| {
+        job.order.uses_threads = w.parse_flag()?;
         Ok(())
     }),
-    honoured("stonewall", |job, w| {
-        job.order.stonewall = w.flag()?;
+    applied_option("stonewall", |job, w| {
+        job.order.waits_for_earlier_jobs = w.parse_flag()?;
         Ok(())
     })
     .with_aliases(&["wait_for_previous"]),
-    honoured("new_group", |job, w| {
-        job.order.new_group = w.flag()?;
+    applied_option("new_group", |job, w| {
+        job.order.starts_group = w.parse_flag()?;
         Ok(())
     }),
-    honoured("wait_for", |job, w| {
-        job.order.wait_for = Some(w.value()?.text().to_owned());
+    applied_option("wait_for", |job, w| {
+        job.order.awaited_job = Some(w.value()?.text().to_owned());
         Ok(())
     }),
-    honoured("exitall", |job, w| {
-        job.order.exit_all = w.flag()?;
+    applied_option("exitall", |job, w| {
+        job.order.ends_others = w.parse_flag()?;
         Ok(())
     }),
-    honoured("exit_what", |job, w| {
+    applied_option("exit_what", |job, w| {
         let choices = [
-            ("group", ExitScope::Group),
-            ("stonewall", ExitScope::Stonewall),
-            ("all", ExitScope::All),
+            ("group", EndedJobs::Group),
+            ("stonewall", EndedJobs::Stonewall),
+            ("all", EndedJobs::All),
         ];
-        job.order.exit_scope = w.value()?.parse_choice(&choices)?;
+        job.order.ended_jobs = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("exitall_on_error", |job, w| {
-        job.order.exit_all_on_error = w.flag()?;
+    applied_option("exitall_on_error", |job, w| {
+        job.order.ends_others_on_error = w.parse_flag()?;
         Ok(())
     }),
-    honoured("flow", |job, w| {
-        job.order.flow = parse_flow_weight(&w.value()?.require_single()?)?;
+    applied_option("flow", |job, w| {
+        job.order.flow_weight = parse_flow_weight(&w.value()?.require_single()?)?;
         Ok(())
     }),
-    honoured("flow_id", |job, w| {
-        job.order.flow_id = w.value()?.require_single()?.count(..)?;
+    applied_option("flow_id", |job, w| {
+        job.order.flow_id = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("flow_sleep", |job, w| {
-        job.order.flow_sleep_us = w.value()?.require_single()?.count(..)?;
+    applied_option("flow_sleep", |job, w| {
+        job.order.flow_sleep_us = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("runtime", |job, w| {
-        job.times.runtime_us = w
+    applied_option("runtime", |job, w| {
+        job.durations.runtime_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Seconds)?;
+            .parse_time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
     .with_aliases(&["timeout"]),
-    honoured("time_based", |job, w| {
-        job.times.time_based = w.flag()?;
+    applied_option("time_based", |job, w| {
+        job.durations.is_time_based = w.parse_flag()?;
         Ok(())
     }),
-    honoured("ramp_time", |job, w| {
-        job.times.ramp_us = w
+    applied_option("ramp_time", |job, w| {
+        job.durations.ramp_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Seconds)?;
+            .parse_time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     }),
-    honoured("startdelay", |job, w| {
-        job.times.start_delay_us = parse_delay(&w.value()?)?;
+    applied_option("startdelay", |job, w| {
+        job.durations.start_delay_us = parse_delay(&w.value()?)?;
         Ok(())
     }),
-    honoured("rate", |job, w| {
-        read_per_direction(
+    applied_option("rate", |job, w| {
+        parse_per_direction(
             &w.value()?.split_numbers()?,
             &mut job.rate.bytes_per_s,
             parse_positive,
         )
     }),
-    honoured("rate_min", |job, w| {
-        read_per_direction(
+    applied_option("rate_min", |job, w| {
+        parse_per_direction(
             &w.value()?.split_numbers()?,
-            &mut job.rate.least_bytes_per_s,
+            &mut job.rate.bytes_per_s_min,
             parse_positive,
         )
     })
     .with_aliases(&["ratemin"]),
-    honoured("rate_iops", |job, w| {
-        read_per_direction(
+    applied_option("rate_iops", |job, w| {
+        parse_per_direction(
             &w.value()?.split_numbers()?,
             &mut job.rate.iops,
             parse_positive_count,
         )
     }),
-    honoured("rate_iops_min", |job, w| {
-        read_per_direction(
+    applied_option("rate_iops_min", |job, w| {
+        parse_per_direction(
             &w.value()?.split_numbers()?,
-            &mut job.rate.least_iops,
+            &mut job.rate.iops_min,
             parse_positive_count,
         )
     }),
-    honoured("rate_process", |job, w| {
+    applied_option("rate_process", |job, w| {
         let choices = [
-            ("linear", RateProcess::Linear),
-            ("poisson", RateProcess::Poisson),
+            ("linear", ArrivalProcess::Linear),
+            ("poisson", ArrivalProcess::Poisson),
         ];
-        job.rate.process = w.value()?.parse_choice(&choices)?;
+        job.rate.arrival_process = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("rate_cycle", |job, w| {
+    applied_option("rate_cycle", |job, w| {
         job.rate.cycle_ms = parse_milliseconds(&w.value()?)?;
         Ok(())
     })
     .with_aliases(&["ratecycle"]),
-    honoured("rate_ignore_thinktime", |job, w| {
-        job.rate.ignore_think = w.value()?.boolean()?;
+    applied_option("rate_ignore_thinktime", |job, w| {
+        job.rate.ignores_think_time = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("thinktime", |job, w| {
-        job.think.time_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
+    applied_option("thinktime", |job, w| {
+        job.think.pause_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
-    honoured("thinktime_spin", |job, w| {
-        job.think.spin_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
+    applied_option("thinktime_spin", |job, w| {
+        job.think.busy_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
-    honoured("thinktime_blocks", |job, w| {
-        job.think.after_ios = w.value()?.require_single()?.count(1..)?;
+    applied_option("thinktime_blocks", |job, w| {
+        job.think.ios_between = w.value()?.require_single()?.parse_count(1..)?;
         Ok(())
     }),
-    honoured("thinktime_blocks_type", |job, w| {
-        let choices = [("complete", ThinkOn::Completion), ("issue", ThinkOn::Issue)];
-        job.think.counts = w.value()?.parse_choice(&choices)?;
+    applied_option("thinktime_blocks_type", |job, w| {
+        let choices = [
+            ("complete", ThinkEvent::Completion),
+            ("issue", ThinkEvent::Issue),
+        ];
+        job.think.counted_event = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("thinktime_iotime", |job, w| {
-        job.think.after_us = parse_short_time(&w.value()?, DefaultTimeUnit::Seconds)?.into();
+    applied_option("thinktime_iotime", |job, w| {
+        job.think.interval_us = parse_short_time(&w.value()?, DefaultTimeUnit::Seconds)?.into();
         Ok(())
     }),
-    honoured("latency_target", |job, w| {
+    applied_option("latency_target", |job, w| {
         job.latency.target_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Microseconds)?;
+            .parse_time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
-    honoured("latency_window", |job, w| {
+    applied_option("latency_window", |job, w| {
         job.latency.window_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Microseconds)?;
+            .parse_time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
-    honoured("latency_percentile", |job, w| {
-        job.latency.percentile = w.value()?.float(0.0..=100.0)?;
+    applied_option("latency_percentile", |job, w| {
+        job.latency.percentile = w.value()?.parse_float(0.0..=100.0)?;
         Ok(())
     }),
-    honoured("latency_run", |job, w| {
-        job.latency.keep_running = w.value()?.boolean()?;
+    applied_option("latency_run", |job, w| {
+        job.latency.keep_running = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("max_latency", |job, w| {
-        job.latency.most_us = w
+    applied_option("max_latency", |job, w| {
+        job.latency.limit_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Microseconds)?;
+            .parse_time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
-    honoured("steadystate", |job, w| {
+    applied_option("steadystate", |job, w| {
         let (criterion, slope, limit) = parse_steady_state(&w.value()?)?;
         let steady = &mut job.steady;
-        (steady.criterion, steady.slope, steady.limit) = (criterion, slope, limit);
-        steady.is_asked = true;
+        (steady.metric, steady.uses_slope, steady.limit) = (criterion, slope, limit);
+        steady.is_enabled = true;
         Ok(())
     })
     .with_aliases(&["ss"]),
-    honoured("steadystate_duration", |job, w| {
+    applied_option("steadystate_duration", |job, w| {
         job.steady.window_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Seconds)?;
+            .parse_time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
     .with_aliases(&["ss_dur"]),
-    honoured("steadystate_ramp_time", |job, w| {
+    applied_option("steadystate_ramp_time", |job, w| {
         job.steady.ramp_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Seconds)?;
+            .parse_time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
     .with_aliases(&["ss_ramp"]),
-    honoured("steadystate_check_interval", |job, w| {
+    applied_option("steadystate_check_interval", |job, w| {
         job.steady.interval_us = w
             .value()?
             .require_single()?
-            .time_us(DefaultTimeUnit::Seconds)?
+            .parse_time_us(DefaultTimeUnit::Seconds)?
             .max(1);
         Ok(())
     })
     .with_aliases(&["ss_interval"]),
-    honoured("verify", |job, w| {
+    applied_option("verify", |job, w| {
         job.verify.kind = w.value()?.parse_choice(&VERIFICATIONS)?;
         Ok(())
     }),
-    honoured("do_verify", |job, w| {
-        job.verify.read_back = w.value()?.boolean()?;
+    applied_option("do_verify", |job, w| {
+        job.verify.reads_back = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("verify_only", |job, w| {
-        job.verify.only = w.flag()?;
+    applied_option("verify_only", |job, w| {
+        job.verify.only_verifies = w.parse_flag()?;
         Ok(())
     }),
-    honoured("verify_fatal", |job, w| {
-        job.verify.fatal = w.value()?.boolean()?;
+    applied_option("verify_fatal", |job, w| {
+        job.verify.ends_on_mismatch = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("verify_interval", |job, w| {
-        job.verify.interval_bytes = w.value()?.require_single()?.count(80..)?;
+    applied_option("verify_interval", |job, w| {
+        job.verify.interval_bytes = w.value()?.require_single()?.parse_count(80..)?;
         Ok(())
     }),
-    honoured("verify_offset", |job, w| {
-        job.verify.offset_bytes = w.value()?.require_single()?.count(40..)?;
+    applied_option("verify_offset", |job, w| {
+        job.verify.offset_bytes = w.value()?.require_single()?.parse_count(40..)?;
         Ok(())
     }),
-    honoured("verify_backlog", |job, w| {
-        job.verify.backlog = w.value()?.require_single()?.number(..)?;
+    applied_option("verify_backlog", |job, w| {
+        job.verify.backlog = w.value()?.require_single()?.parse_number_in(..)?;
         Ok(())
     }),
-    honoured("verify_backlog_batch", |job, w| {
-        job.verify.backlog_batch = Some(w.value()?.require_single()?.count(..)?);
+    applied_option("verify_backlog_batch", |job, w| {
+        job.verify.backlog_batch = Some(w.value()?.require_single()?.parse_count(..)?);
         Ok(())
     }),
-    honoured("continue_on_error", |job, w| {
+    applied_option("continue_on_error", |job, w| {
         let [read, write, verify] = parse_error_kinds(&w.value()?)?;
-        job.errors.read |= read;
-        job.errors.write |= write;
-        job.errors.verify |= verify;
+        job.errors.ignores_read_errors |= read;
+        job.errors.ignores_write_errors |= write;
+        job.errors.ignores_verify_errors |= verify;
         Ok(())
     }),
-    honoured("ignore_error", |job, w| {
+    applied_option("ignore_error", |job, w| {
         parse_ignored_errors(&w.value()?, &mut job.errors)
     }),
-    honoured("verify_pattern", |job, w| {
+    applied_option("verify_pattern", |job, w| {
         job.verify.pattern = Some(parse_verify_pattern(&w.value()?)?);
         Ok(())
     }),
-    honoured("trim_percentage", |job, w| {
-        let percent = w.value()?.require_single()?.count(0..=100)?;
-        job.verify.trims.percent = percent as u8;
+    applied_option("trim_percentage", |job, w| {
+        let percent = w.value()?.require_single()?.parse_count(0..=100)?;
+        job.verify.verified_trims.percent = percent as u8;
         Ok(())
     }),
-    honoured("trim_backlog", |job, w| {
-        job.verify.trims.backlog = w.value()?.require_single()?.count(..)?;
+    applied_option("trim_backlog", |job, w| {
+        job.verify.verified_trims.backlog = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("trim_backlog_batch", |job, w| {
-        job.verify.trims.batch = w.value()?.require_single()?.count(..)?;
+    applied_option("trim_backlog_batch", |job, w| {
+        job.verify.verified_trims.batch = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("trim_verify_zero", |job, w| {
-        job.verify.trims.must_be_zero = w.value()?.boolean()?;
+    applied_option("trim_verify_zero", |job, w| {
+        job.verify.verified_trims.must_be_zero = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("verify_dump", |job, w| {
-        job.verify.dump = w.value()?.boolean()?;
+    applied_option("verify_dump", |job, w| {
+        job.verify.dumps_mismatches = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("verify_state_save", |job, w| {
-        job.verify.state_save = Some(w.value()?.boolean()?);
+    applied_option("verify_state_save", |job, w| {
+        job.verify.saves_state = Some(w.value()?.parse_boolean()?);
         Ok(())
     }),
-    honoured("verify_state_load", |job, w| {
-        job.verify.state_load = w.value()?.boolean()?;
+    applied_option("verify_state_load", |job, w| {
+        job.verify.loads_state = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    harmless("verify_async", "each worker compares its own reads"),
-    harmless("verify_async_cpus", "each worker compares its own reads"),
-    harmless(
+    ineffective_option("verify_async", "each worker compares its own reads"),
+    ineffective_option("verify_async_cpus", "each worker compares its own reads"),
+    ineffective_option(
         "experimental_verify",
         "diskperf reads blocks back from its record of writes",
     ),
 ];
 
 /// Reads a flow weight. fio stores a negative weight as an unsigned 32-bit number.
-fn parse_flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
+fn parse_flow_weight(share: &OptionValue<'_>) -> Result<u32, Problem> {
     if !share.text().trim_start().starts_with('-') {
-        return share.count(0..=1000);
+        return share.parse_count(0..=1000);
     }
-    let weight = share.signed()? as u32;
+    let weight = share.parse_signed()? as u32;
     let title = format!("a negative flow is the weight {weight}");
     share.warn(
         title,
@@ -316,26 +319,28 @@ fn parse_flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
     Ok(weight)
 }
 
-fn parse_positive(value: &Value<'_>) -> Result<Option<u64>, Problem> {
-    value.number(..).map(|rate| (rate > 0).then_some(rate))
+fn parse_positive(value: &OptionValue<'_>) -> Result<Option<u64>, Problem> {
+    value
+        .parse_number_in(..)
+        .map(|rate| (rate > 0).then_some(rate))
 }
 
-fn parse_positive_count(value: &Value<'_>) -> Result<Option<u32>, Problem> {
-    value.count(..).map(|rate| (rate > 0).then_some(rate))
+fn parse_positive_count(value: &OptionValue<'_>) -> Result<Option<u32>, Problem> {
+    value.parse_count(..).map(|rate| (rate > 0).then_some(rate))
 }
 
 /// Reads a time that fio stores as 32-bit microseconds.
-fn parse_short_time(value: &Value<'_>, bare: DefaultTimeUnit) -> Result<u32, Problem> {
-    let time_us = value.require_single()?.time_us(bare)?;
+fn parse_short_time(value: &OptionValue<'_>, bare: DefaultTimeUnit) -> Result<u32, Problem> {
+    let time_us = value.require_single()?.parse_time_us(bare)?;
     u32::try_from(time_us).map_err(|_| {
         let title = format!("{} is at most 71 minutes", value.key());
-        value.problem(title, "fio keeps 32 bits of this many microseconds")
+        value.error(title, "fio keeps 32 bits of this many microseconds")
     })
 }
 
 /// Reads a number of milliseconds, for which fio accepts size suffixes.
-fn parse_milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
-    value.require_single()?.count(1..).map_err(|problem| {
+fn parse_milliseconds(value: &OptionValue<'_>) -> Result<u32, Problem> {
+    value.require_single()?.parse_count(1..).map_err(|problem| {
         problem.help(format!(
             "{} is in milliseconds, without a unit",
             value.key()
@@ -344,27 +349,29 @@ fn parse_milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
 }
 
 /// Reads a start delay such as `5`, or a range such as `1-3`.
-fn parse_delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
+fn parse_delay(value: &OptionValue<'_>) -> Result<(u64, u64), Problem> {
     let (low, high) = value.require_single()?.split_once(&['-', ':']);
-    let low = low.time_us(DefaultTimeUnit::Seconds)?;
-    let high = high.map_or(Ok(low), |high| high.time_us(DefaultTimeUnit::Seconds))?;
+    let low = low.parse_time_us(DefaultTimeUnit::Seconds)?;
+    let high = high.map_or(Ok(low), |high| high.parse_time_us(DefaultTimeUnit::Seconds))?;
     Ok((low.min(high), low.max(high)))
 }
 
 /// Reads a steady-state criterion such as `iops_slope:0.3%`.
-fn parse_steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Problem> {
+fn parse_steady_state(
+    value: &OptionValue<'_>,
+) -> Result<(SteadyMetric, bool, SteadyLimit), Problem> {
     let choices = [
-        ("iops", (Criterion::Iops, false)),
-        ("iops_slope", (Criterion::Iops, true)),
-        ("bw", (Criterion::Bandwidth, false)),
-        ("bw_slope", (Criterion::Bandwidth, true)),
-        ("lat", (Criterion::Latency, false)),
-        ("lat_slope", (Criterion::Latency, true)),
+        ("iops", (SteadyMetric::Iops, false)),
+        ("iops_slope", (SteadyMetric::Iops, true)),
+        ("bw", (SteadyMetric::Bandwidth, false)),
+        ("bw_slope", (SteadyMetric::Bandwidth, true)),
+        ("lat", (SteadyMetric::Latency, false)),
+        ("lat_slope", (SteadyMetric::Latency, true)),
     ];
     let (word, limit) = value.split_once(&[':']);
     let (criterion, slope) = word.parse_choice(&choices)?;
     let Some(limit) = limit else {
-        let problem = value.problem(
+        let problem = value.error(
             "the steady-state criterion has no limit",
             "fio drops the job",
         );
@@ -372,13 +379,13 @@ fn parse_steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit
     };
     let limit = match (limit.text().strip_suffix('%'), criterion) {
         (Some(digits), _) => {
-            SteadyLimit::Percent(limit.subvalue(0..digits.len()).float(0.0..=100.0)?)
+            SteadyLimit::Percent(limit.subvalue(0..digits.len()).parse_float(0.0..=100.0)?)
         }
-        (None, Criterion::Iops) => SteadyLimit::Absolute(limit.float(0.0..)?),
-        (None, Criterion::Bandwidth) => SteadyLimit::Absolute(limit.number(..)? as f64),
-        (None, Criterion::Latency) => {
-            SteadyLimit::Absolute(limit.time_us(DefaultTimeUnit::Microseconds)? as f64 * 1000.0)
-        }
+        (None, SteadyMetric::Iops) => SteadyLimit::Absolute(limit.parse_float(0.0..)?),
+        (None, SteadyMetric::Bandwidth) => SteadyLimit::Absolute(limit.parse_number_in(..)? as f64),
+        (None, SteadyMetric::Latency) => SteadyLimit::Absolute(
+            limit.parse_time_us(DefaultTimeUnit::Microseconds)? as f64 * 1000.0,
+        ),
     };
     Ok((criterion, slope, limit))
 }
@@ -409,11 +416,14 @@ const VERIFICATIONS: [(&str, Verification); 19] = {
     ]
 };
 
-fn parse_verify_pattern(value: &Value<'_>) -> Result<BytePattern, Problem> {
+fn parse_verify_pattern(value: &OptionValue<'_>) -> Result<BytePattern, Problem> {
     BytePattern::parse(value.text()).map_err(|error| {
-        let title = format!("verify_pattern has no bytes in `{}`", excerpt(value.text()));
+        let title = format!(
+            "verify_pattern has no bytes in `{}`",
+            shorten_text(value.text())
+        );
         value
-            .problem(title, error.to_string())
+            .error(title, error.to_string())
             .help("write for instance `verify_pattern=0xdeadbeef` or `verify_pattern=\"text\"%o`")
     })
 }
@@ -427,20 +437,23 @@ const ERRORS: [&str; 34] = [
 ];
 
 /// Reads ignored errors such as `EIO:ENOSPC,28`, with lists for reads, writes and verification.
-fn parse_ignored_errors(value: &Value<'_>, policy: &mut IgnoredErrors) -> Result<(), Problem> {
+fn parse_ignored_errors(
+    value: &OptionValue<'_>,
+    policy: &mut IgnoredErrors,
+) -> Result<(), Problem> {
     let kinds = value.split(&[',']);
     if kinds.len() > 3 {
-        let problem = value.problem(
+        let problem = value.error(
             "more than three lists of errors",
             "reads, writes, verification",
         );
         return Err(problem.help("write `READS,WRITES,VERIFICATION`, each like `EIO:ENOSPC`"));
     }
-    let errnos = &mut policy.errnos;
+    let errnos = &mut policy.ignored_errnos;
     let lists = [
-        (&mut policy.read, &mut errnos.read),
-        (&mut policy.write, &mut errnos.write),
-        (&mut policy.verify, &mut errnos.verify),
+        (&mut policy.ignores_read_errors, &mut errnos.read),
+        (&mut policy.ignores_write_errors, &mut errnos.write),
+        (&mut policy.ignores_verify_errors, &mut errnos.verify),
     ];
     for (list, (is_asked, errnos)) in kinds.iter().zip(lists) {
         if list.text().is_empty() {
@@ -453,19 +466,19 @@ fn parse_ignored_errors(value: &Value<'_>, policy: &mut IgnoredErrors) -> Result
     Ok(())
 }
 
-fn parse_errno(value: &Value<'_>) -> Result<i32, Problem> {
+fn parse_errno(value: &OptionValue<'_>) -> Result<i32, Problem> {
     let text = value.text();
     let named = ERRORS.iter().position(|name| *name == text);
     let number = named.map(|index| index as i32 + 1);
     let number = number.or_else(|| text.parse().ok().filter(|number| *number > 0));
     number.ok_or_else(|| {
-        let problem = value.problem(format!("fio knows no error `{text}`"), "not an error");
+        let problem = value.error(format!("fio knows no error `{text}`"), "not an error");
         problem.help("name one of the first 34, as EIO or ENOSPC, or give its number")
     })
 }
 
 /// Reads which kinds of errors the job ignores: those of reads, writes and verification.
-fn parse_error_kinds(value: &Value<'_>) -> Result<[bool; 3], Problem> {
+fn parse_error_kinds(value: &OptionValue<'_>) -> Result<[bool; 3], Problem> {
     value.parse_choice(&[
         ("none", [false, false, false]),
         ("0", [false, false, false]),

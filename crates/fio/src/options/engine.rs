@@ -1,49 +1,49 @@
 //! fio options for I/O engines, queue depth and submission.
 
-use super::{OptionKey, harmless, honoured};
+use super::{OptionKey, applied_option, ineffective_option};
 use crate::elsewhere::{self, ForeignEngine};
-use crate::job::{CpuMode, Engine, SubmitMode};
-use crate::value::Value;
+use crate::job::{CpuMode, IoEngine, SubmitMode};
+use crate::value::OptionValue;
 use diskperf_diagnostics::Problem;
 
 /// Engines that can poll for completions.
-const POLLING_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
+const POLLING_ENGINES: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Pvsync2];
 /// Engines that can fail instead of blocking (`nowait`).
-const NOWAIT_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
-const CPU_ENGINES: &[Engine] = &[Engine::Cpuio];
+const NOWAIT_ENGINES: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Pvsync2, IoEngine::Libaio];
+const CPU_ENGINES: &[IoEngine] = &[IoEngine::Cpuio];
 /// Engines that can set a priority for each I/O.
-const PRIORITY_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Libaio];
+const PRIORITY_ENGINES: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Libaio];
 
 pub(super) const OPTIONS: &[OptionKey] = &[
-    honoured("ioengine", |job, w| {
-        (job.engine.engine, job.engine.elsewhere) = parse_engine(&w.value()?)?;
+    applied_option("ioengine", |job, w| {
+        (job.engine.engine, job.engine.foreign_engine) = parse_engine(&w.value()?)?;
         Ok(())
     }),
-    honoured("iodepth", |job, w| {
-        job.engine.depth = w.value()?.require_single()?.count(1..)?;
+    applied_option("iodepth", |job, w| {
+        job.engine.depth = w.value()?.require_single()?.parse_count(1..)?;
         Ok(())
     }),
-    honoured("iodepth_batch", |job, w| {
-        job.engine.batch = w.value()?.require_single()?.count(..)?;
+    applied_option("iodepth_batch", |job, w| {
+        job.engine.submit_batch = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     })
     .with_aliases(&["iodepth_batch_submit"]),
-    honoured("iodepth_batch_complete_min", |job, w| {
-        job.engine.complete_min = w.value()?.require_single()?.count(..)?;
+    applied_option("iodepth_batch_complete_min", |job, w| {
+        job.engine.completions_min = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     })
     .with_aliases(&["iodepth_batch_complete"]),
-    honoured("iodepth_batch_complete_max", |job, w| {
-        let most = w.value()?.require_single()?.count(..)?;
-        job.engine.complete_max = (most > 0).then_some(most);
+    applied_option("iodepth_batch_complete_max", |job, w| {
+        let most = w.value()?.require_single()?.parse_count(..)?;
+        job.engine.completions_max = (most > 0).then_some(most);
         Ok(())
     }),
-    honoured("iodepth_low", |job, w| {
-        let low = w.value()?.require_single()?.count(..)?;
+    applied_option("iodepth_low", |job, w| {
+        let low = w.value()?.require_single()?.parse_count(..)?;
         job.engine.depth_low = (low > 0).then_some(low);
         Ok(())
     }),
-    honoured("io_submit_mode", |job, w| {
+    applied_option("io_submit_mode", |job, w| {
         let choices = [
             ("inline", SubmitMode::Inline),
             ("offload", SubmitMode::Offload),
@@ -51,129 +51,132 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         job.engine.submit = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("direct", |job, w| {
-        job.engine.direct = w.value()?.boolean()?;
+    applied_option("direct", |job, w| {
+        job.engine.is_direct = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("buffered", |job, w| {
-        job.engine.direct = !w.value()?.boolean()?;
+    applied_option("buffered", |job, w| {
+        job.engine.is_direct = !w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("hipri", |job, w| {
-        job.engine.polled = w.flag()?;
+    applied_option("hipri", |job, w| {
+        job.engine.is_polled = w.parse_flag()?;
         Ok(())
     })
     .for_engines(POLLING_ENGINES),
-    honoured("fixedbufs", |job, w| {
-        job.engine.fixed_buffers = w.flag()?;
+    applied_option("fixedbufs", |job, w| {
+        job.engine.has_fixed_buffers = w.parse_flag()?;
         Ok(())
     })
-    .for_engines(&[Engine::IoUring]),
-    honoured("registerfiles", |job, w| {
-        job.engine.registered_files = w.flag()?;
+    .for_engines(&[IoEngine::IoUring]),
+    applied_option("registerfiles", |job, w| {
+        job.engine.has_registered_files = w.parse_flag()?;
         Ok(())
     })
-    .for_engines(&[Engine::IoUring]),
-    honoured("sqthread_poll", |job, w| {
-        job.engine.kernel_polls = w.flag()?;
+    .for_engines(&[IoEngine::IoUring]),
+    applied_option("sqthread_poll", |job, w| {
+        job.engine.has_kernel_polling = w.parse_flag()?;
         Ok(())
     })
-    .for_engines(&[Engine::IoUring]),
-    harmless("sqthread_poll_cpu", "the kernel selects the processor")
-        .for_engines(&[Engine::IoUring]),
-    harmless("nonvectored", "I/O is never vectored").for_engines(&[Engine::IoUring]),
-    harmless(
+    .for_engines(&[IoEngine::IoUring]),
+    ineffective_option("sqthread_poll_cpu", "the kernel selects the processor")
+        .for_engines(&[IoEngine::IoUring]),
+    ineffective_option("nonvectored", "I/O is never vectored").for_engines(&[IoEngine::IoUring]),
+    ineffective_option(
         "userspace_reap",
         "diskperf reaps completions without a system call",
     )
-    .for_engines(&[Engine::Libaio]),
-    harmless("thp", "huge pages do not change the I/O").for_engines(&[Engine::Mmap]),
-    harmless("stat_type", "all use stat(2), which finds the same file")
-        .for_engines(&[Engine::Filestat]),
-    harmless("cmdprio_percentage", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
-    harmless("cmdprio_class", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
-    harmless("cmdprio", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
-    harmless("cmdprio_bssplit", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
-    honoured("hipri_percentage", |_, w| {
+    .for_engines(&[IoEngine::Libaio]),
+    ineffective_option("thp", "huge pages do not change the I/O").for_engines(&[IoEngine::Mmap]),
+    ineffective_option("stat_type", "all use stat(2), which finds the same file")
+        .for_engines(&[IoEngine::Filestat]),
+    ineffective_option("cmdprio_percentage", "all I/O has the same priority")
+        .for_engines(PRIORITY_ENGINES),
+    ineffective_option("cmdprio_class", "all I/O has the same priority")
+        .for_engines(PRIORITY_ENGINES),
+    ineffective_option("cmdprio", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
+    ineffective_option("cmdprio_bssplit", "all I/O has the same priority")
+        .for_engines(PRIORITY_ENGINES),
+    applied_option("hipri_percentage", |_, w| {
         let share = w.value()?.require_single()?;
-        match share.count(0..=100)? {
+        match share.parse_count(0..=100)? {
             100 => Ok(()),
             _ => {
                 let label = "diskperf polls for all I/Os or for none";
-                let problem = share.problem("a share of polled I/O is not supported", label);
+                let problem = share.error("a share of polled I/O is not supported", label);
                 Err(problem.help("write 100 with `hipri`, or remove both"))
             }
         }
     })
-    .for_engines(&[Engine::Pvsync2]),
-    honoured("uncached", |_, w| {
+    .for_engines(&[IoEngine::Pvsync2]),
+    applied_option("uncached", |_, w| {
         let uncached = w.value()?.require_single()?;
-        match uncached.count(..)? {
+        match uncached.parse_count(..)? {
             0 => Ok(()),
             _ => {
                 let label = "I/O either uses the page cache or bypasses it";
-                let problem = uncached.problem("RWF_UNCACHED is not supported", label);
+                let problem = uncached.error("RWF_UNCACHED is not supported", label);
                 Err(problem.help("write `direct=1` instead"))
             }
         }
     })
-    .for_engines(&[Engine::IoUring, Engine::Pvsync2]),
-    harmless(
+    .for_engines(&[IoEngine::IoUring, IoEngine::Pvsync2]),
+    ineffective_option(
         "nowait",
         "an I/O that must wait waits; with RWF_NOWAIT it fails with EAGAIN",
     )
     .for_engines(NOWAIT_ENGINES),
-    harmless(
+    ineffective_option(
         "force_async",
         "the kernel decides which I/Os its threads submit; the drive receives the same I/Os",
     )
-    .for_engines(&[Engine::IoUring]),
-    honoured("cpuload", |job, w| {
+    .for_engines(&[IoEngine::IoUring]),
+    applied_option("cpuload", |job, w| {
         // fio takes what is above 100 for 100.
-        job.engine.cpu.load_percent = w.value()?.require_single()?.count(..)?.min(100);
+        job.engine.cpu_load.load_percent = w.value()?.require_single()?.parse_count(..)?.min(100);
         Ok(())
     })
     .for_engines(CPU_ENGINES),
-    honoured("cpuchunks", |job, w| {
-        job.engine.cpu.chunk_us = w.value()?.require_single()?.count(1..)?;
+    applied_option("cpuchunks", |job, w| {
+        job.engine.cpu_load.chunk_us = w.value()?.require_single()?.parse_count(1..)?;
         Ok(())
     })
     .for_engines(CPU_ENGINES),
-    honoured("cpumode", |job, w| {
+    applied_option("cpumode", |job, w| {
         let choices = [("noop", CpuMode::Loop), ("qsort", CpuMode::Sort)];
-        job.engine.cpu.mode = w.value()?.parse_choice(&choices)?;
+        job.engine.cpu_load.mode = w.value()?.parse_choice(&choices)?;
         Ok(())
     })
     .for_engines(CPU_ENGINES),
-    honoured("exit_on_io_done", |job, w| {
-        job.engine.cpu.exits_with_io = w.value()?.boolean()?;
+    applied_option("exit_on_io_done", |job, w| {
+        job.engine.cpu_load.exits_with_io = w.value()?.parse_boolean()?;
         Ok(())
     })
     .for_engines(CPU_ENGINES),
-    honoured("serialize_overlap", |job, w| {
-        job.engine.serialize_overlap = w.value()?.boolean()?;
+    applied_option("serialize_overlap", |job, w| {
+        job.engine.serializes_overlap = w.value()?.parse_boolean()?;
         Ok(())
     }),
 ];
 
-const ENGINES: [Engine; 17] = [
-    Engine::Sync,
-    Engine::Psync,
-    Engine::Vsync,
-    Engine::Pvsync,
-    Engine::Pvsync2,
-    Engine::Mmap,
-    Engine::Splice,
-    Engine::Falloc,
-    Engine::Ftruncate,
-    Engine::Filecreate,
-    Engine::Filestat,
-    Engine::Filedelete,
-    Engine::Libaio,
-    Engine::Posixaio,
-    Engine::IoUring,
-    Engine::Null,
-    Engine::Cpuio,
+const ENGINES: [IoEngine; 17] = [
+    IoEngine::Sync,
+    IoEngine::Psync,
+    IoEngine::Vsync,
+    IoEngine::Pvsync,
+    IoEngine::Pvsync2,
+    IoEngine::Mmap,
+    IoEngine::Splice,
+    IoEngine::Falloc,
+    IoEngine::Ftruncate,
+    IoEngine::Filecreate,
+    IoEngine::Filestat,
+    IoEngine::Filedelete,
+    IoEngine::Libaio,
+    IoEngine::Posixaio,
+    IoEngine::IoUring,
+    IoEngine::Null,
+    IoEngine::Cpuio,
 ];
 
 /// fio's engines that are not supported here: they address no storage, or transfer data in
@@ -218,25 +221,27 @@ const OTHER_ENGINE_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns an unsupported engine that has an option of this name.
-pub(super) fn engine_with_option(name: &str) -> Option<&'static str> {
+pub(super) fn find_engine_by_option(name: &str) -> Option<&'static str> {
     let with_option = OTHER_ENGINE_OPTIONS
         .iter()
         .find(|(_, names)| names.contains(&name));
     with_option.map(|(engine, _)| *engine)
 }
 
-const OLD_ENGINE_NAMES: [(&str, Engine); 2] =
-    [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
+const OLD_ENGINE_NAMES: [(&str, IoEngine); 2] =
+    [("aio", IoEngine::Libaio), ("linuxaio", IoEngine::Libaio)];
 
-fn parse_engine(value: &Value<'_>) -> Result<(Engine, Option<&'static ForeignEngine>), Problem> {
+fn parse_engine(
+    value: &OptionValue<'_>,
+) -> Result<(IoEngine, Option<&'static ForeignEngine>), Problem> {
     let name = value.text();
     if let Some(elsewhere) = elsewhere::find_by_name(name) {
-        return Ok((elsewhere.same_load_as, Some(elsewhere)));
+        return Ok((elsewhere.equivalent_engine, Some(elsewhere)));
     }
     if OTHER_ENGINES.contains(&name) {
         let title = format!("the engine `{name}` is not supported");
-        let names = ENGINES.map(Engine::name).join(", ");
-        let problem = value.problem(title, "fio has it, diskperf has not");
+        let names = ENGINES.map(IoEngine::name).join(", ");
+        let problem = value.error(title, "fio has it, diskperf has not");
         return Err(problem.help(format!("supported engines: {names}")));
     }
     let (word, rest) = value.split_once(&[':']);
@@ -250,7 +255,7 @@ fn parse_engine(value: &Value<'_>) -> Result<(Engine, Option<&'static ForeignEng
     match rest {
         None => Ok((engine, None)),
         Some(rest) => {
-            let problem = rest.problem(
+            let problem = rest.error(
                 "an engine has no value after a colon",
                 "fio leaves it out and says nothing",
             );

@@ -1,6 +1,6 @@
 //! Tables of fio's options, with their names and treatment.
 //!
-//! Each table row is an option. An option that affects the workload sets a field of the [`Job`]. An
+//! Each table row is an option. An option that affects the workload sets a field of the [`JobDefinition`]. An
 //! option without effect on the measured results is listed with them. Every other option is
 //! rejected, with the reason.
 
@@ -13,12 +13,12 @@ mod reporting;
 mod storage;
 mod unsupported;
 
-use crate::job::{Direction, Engine, Job, PerDirection};
-use crate::value::{Value, WrittenOption};
+use crate::job::{Direction, IoEngine, JobDefinition, PerDirection};
+use crate::value::{OptionValue, WrittenOption};
 use diskperf_diagnostics::Problem;
 
 /// Function that applies the value of an option to a job.
-pub(crate) type Setter = fn(&mut Job, &WrittenOption<'_>) -> Result<(), Problem>;
+pub(crate) type Setter = fn(&mut JobDefinition, &WrittenOption<'_>) -> Result<(), Problem>;
 
 /// Treatment of an option of a job file.
 #[derive(Clone, Copy)]
@@ -40,11 +40,11 @@ pub(crate) struct OptionKey {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
     /// Engines that have the option; empty for an option of all engines.
-    pub(crate) engines: &'static [Engine],
+    pub(crate) engines: &'static [IoEngine],
     pub(crate) treatment: OptionTreatment,
 }
 
-const fn honoured(name: &'static str, setter: Setter) -> OptionKey {
+const fn applied_option(name: &'static str, setter: Setter) -> OptionKey {
     OptionKey {
         name,
         aliases: &[],
@@ -53,7 +53,7 @@ const fn honoured(name: &'static str, setter: Setter) -> OptionKey {
     }
 }
 
-const fn harmless(name: &'static str, why: &'static str) -> OptionKey {
+const fn ineffective_option(name: &'static str, why: &'static str) -> OptionKey {
     OptionKey {
         name,
         aliases: &[],
@@ -62,7 +62,11 @@ const fn harmless(name: &'static str, why: &'static str) -> OptionKey {
     }
 }
 
-const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> OptionKey {
+const fn rejected_option(
+    name: &'static str,
+    why: &'static str,
+    instead: &'static str,
+) -> OptionKey {
     OptionKey {
         name,
         aliases: &[],
@@ -76,7 +80,7 @@ impl OptionKey {
         OptionKey { aliases, ..self }
     }
 
-    const fn for_engines(self, engines: &'static [Engine]) -> OptionKey {
+    const fn for_engines(self, engines: &'static [IoEngine]) -> OptionKey {
         OptionKey { engines, ..self }
     }
 
@@ -101,13 +105,13 @@ fn all_options() -> impl Iterator<Item = &'static OptionKey> + Clone {
 }
 
 /// Returns the names and aliases of all known options; used by tests.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn option_names() -> impl Iterator<Item = &'static str> {
     all_options().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()))
 }
 
 /// Finds an option by name for an engine. An option that means different things to different
 /// engines has one entry for each meaning.
-pub(crate) fn find_option(name: &str, engine: Engine) -> Option<&'static OptionKey> {
+pub(crate) fn find_option(name: &str, engine: IoEngine) -> Option<&'static OptionKey> {
     let fits = |key: &&OptionKey| key.engines.is_empty() || key.engines.contains(&engine);
     let mut named = all_options().filter(|key| key.is_called(name));
     let first = named.clone().next()?;
@@ -115,27 +119,27 @@ pub(crate) fn find_option(name: &str, engine: Engine) -> Option<&'static OptionK
 }
 
 /// Returns an unsupported engine that has an option of this name.
-pub(crate) fn other_engine(name: &str) -> Option<&'static str> {
-    engine::engine_with_option(name)
+pub(crate) fn find_other_engine(name: &str) -> Option<&'static str> {
+    engine::find_engine_by_option(name)
 }
 
 /// Suggests the known option name that is most similar to an unknown one.
-pub(crate) fn most_similar(name: &str) -> Option<&'static str> {
+pub(crate) fn find_similar_name(name: &str) -> Option<&'static str> {
     // What is longer than any name is no name that was mistyped.
     if name.len() > 40 {
         return None;
     }
     let name = name.to_ascii_lowercase();
     let likeness = |known: &&str| (strsim::jaro_winkler(&name, known) * 1e6) as u64;
-    names().max_by_key(likeness)
+    option_names().max_by_key(likeness)
 }
 
 /// Reads values for reads, writes and trims. An empty field keeps the default, and the last field
 /// also applies to the directions after it.
-fn read_per_direction<T: Clone>(
-    parts: &[Value<'_>],
+fn parse_per_direction<T: Clone>(
+    parts: &[OptionValue<'_>],
     into: &mut PerDirection<T>,
-    read: impl Fn(&Value<'_>) -> Result<T, Problem>,
+    read: impl Fn(&OptionValue<'_>) -> Result<T, Problem>,
 ) -> Result<(), Problem> {
     for (at, part) in parts.iter().enumerate() {
         if part.text().is_empty() {

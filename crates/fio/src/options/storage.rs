@@ -2,84 +2,84 @@
 
 use std::sync::Arc;
 
-use super::{OptionKey, harmless, honoured, refused};
-use crate::job::{Allocation, Amount, DedupeMode, FileLock, JobFiles, RangeSync, SyncFlag};
-use crate::value::{Value, WrittenOption};
+use super::{OptionKey, applied_option, ineffective_option, rejected_option};
+use crate::job::{Amount, DedupeMode, FileAllocation, FileLock, JobFiles, RangeSync, SyncFlag};
+use crate::value::{OptionValue, WrittenOption};
 use diskperf_diagnostics::Problem;
 
 pub(super) const OPTIONS: &[OptionKey] = &[
-    honoured("filename", |job, w| {
+    applied_option("filename", |job, w| {
         job.files.names = parse_file_names(&w.value()?)?;
         Ok(())
     }),
-    honoured("directory", |job, w| {
+    applied_option("directory", |job, w| {
         job.files.directories = parse_directories(&w.value()?)?;
         Ok(())
     }),
-    honoured("filename_format", |job, w| {
+    applied_option("filename_format", |job, w| {
         job.files.name_format = parse_name_format(&w.value()?)?;
         Ok(())
     }),
-    honoured("nrfiles", |job, w| {
-        job.files.count = w.value()?.require_single()?.count(1..=1 << 20)?;
+    applied_option("nrfiles", |job, w| {
+        job.files.count = w.value()?.require_single()?.parse_count(1..=1 << 20)?;
         Ok(())
     })
     .with_aliases(&["nr_files"]),
-    honoured("openfiles", |job, w| {
-        job.files.open_at_once = Some(w.value()?.require_single()?.count(1..)?);
+    applied_option("openfiles", |job, w| {
+        job.files.open_files_max = Some(w.value()?.require_single()?.parse_count(1..)?);
         Ok(())
     }),
-    honoured("filesize", |job, w| parse_file_size(&mut job.files, w)),
-    honoured("overwrite", |job, w| {
-        job.files.overwrite = w.value()?.boolean()?;
+    applied_option("filesize", |job, w| parse_file_size(&mut job.files, w)),
+    applied_option("overwrite", |job, w| {
+        job.files.is_overwritten = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("fallocate", |job, w| {
+    applied_option("fallocate", |job, w| {
         let choices = [
-            ("none", Allocation::None),
-            ("native", Allocation::Native),
-            ("posix", Allocation::Posix),
-            ("keep", Allocation::Keep),
-            ("truncate", Allocation::Truncate),
-            ("0", Allocation::None),
-            ("1", Allocation::Posix),
+            ("none", FileAllocation::None),
+            ("native", FileAllocation::Native),
+            ("posix", FileAllocation::Posix),
+            ("keep", FileAllocation::KeepSize),
+            ("truncate", FileAllocation::Truncate),
+            ("0", FileAllocation::None),
+            ("1", FileAllocation::Posix),
         ];
         job.files.allocation = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("create_on_open", |job, w| {
-        job.files.create_on_open = w.value()?.boolean()?;
+    applied_option("create_on_open", |job, w| {
+        job.files.creates_on_open = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("create_fsync", |job, w| {
-        job.files.create_fsync = w.value()?.boolean()?;
+    applied_option("create_fsync", |job, w| {
+        job.files.syncs_on_create = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("allow_file_create", |job, w| {
-        job.files.may_create = w.value()?.boolean()?;
+    applied_option("allow_file_create", |job, w| {
+        job.files.may_create = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("allow_mounted_write", |job, w| {
-        job.files.allow_mounted_write = w.value()?.boolean()?;
+    applied_option("allow_mounted_write", |job, w| {
+        job.files.allows_mounted_write = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("pre_read", |job, w| {
-        job.files.pre_read = w.value()?.boolean()?;
+    applied_option("pre_read", |job, w| {
+        job.files.is_pre_read = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("invalidate", |job, w| {
-        job.files.invalidate = w.value()?.boolean()?;
+    applied_option("invalidate", |job, w| {
+        job.files.invalidates_cache = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("unlink", |job, w| {
-        job.files.unlink = w.value()?.require_single()?.boolean()?;
+    applied_option("unlink", |job, w| {
+        job.files.unlinks_at_end = w.value()?.require_single()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("unlink_each_loop", |job, w| {
-        job.files.unlink_each_loop = w.value()?.boolean()?;
+    applied_option("unlink_each_loop", |job, w| {
+        job.files.unlinks_each_loop = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("size", |job, w| {
+    applied_option("size", |job, w| {
         let value = w.value()?;
         match parse_zone_count(&value)? {
             // As in fio, bytes that stood before are lost.
@@ -88,7 +88,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         }
         Ok(())
     }),
-    honoured("io_size", |job, w| {
+    applied_option("io_size", |job, w| {
         let value = w.value()?;
         match parse_zone_count(&value)? {
             Some(count) => (job.target.zoned_amounts.io_size, job.target.io_size) = (count, None),
@@ -97,16 +97,16 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     })
     .with_aliases(&["io_limit"]),
-    honoured("number_ios", |job, w| {
-        let most = w.value()?.require_single()?.number(..)?;
-        job.target.most_ios = (most > 0).then_some(most);
+    applied_option("number_ios", |job, w| {
+        let most = w.value()?.require_single()?.parse_number_in(..)?;
+        job.target.ios_max = (most > 0).then_some(most);
         Ok(())
     }),
-    honoured("loops", |job, w| {
-        job.target.loops = w.value()?.require_single()?.count(1..)?;
+    applied_option("loops", |job, w| {
+        job.target.loops = w.value()?.require_single()?.parse_count(1..)?;
         Ok(())
     }),
-    honoured("offset", |job, w| {
+    applied_option("offset", |job, w| {
         let value = w.value()?;
         match parse_zone_count(&value)? {
             Some(count) => {
@@ -118,11 +118,11 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     })
     .with_aliases(&["fileoffset"]),
-    honoured("offset_align", |job, w| {
-        job.target.offset_align_bytes = w.value()?.require_single()?.number(..)?;
+    applied_option("offset_align", |job, w| {
+        job.target.offset_align_bytes = w.value()?.require_single()?.parse_number_in(..)?;
         Ok(())
     }),
-    honoured("offset_increment", |job, w| {
+    applied_option("offset_increment", |job, w| {
         let value = w.value()?;
         match parse_zone_count(&value)? {
             Some(count) => {
@@ -133,7 +133,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         }
         Ok(())
     }),
-    honoured("sync", |job, w| {
+    applied_option("sync", |job, w| {
         let choices = [
             ("none", SyncFlag::None),
             ("0", SyncFlag::None),
@@ -141,64 +141,64 @@ pub(super) const OPTIONS: &[OptionKey] = &[
             ("1", SyncFlag::Sync),
             ("dsync", SyncFlag::Dsync),
         ];
-        job.sync.flag = w.value()?.parse_choice(&choices)?;
+        job.sync.open_flag = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("fsync", |job, w| {
-        job.sync.fsync_every = w.value()?.require_single()?.count(..)?;
+    applied_option("fsync", |job, w| {
+        job.sync.writes_per_fsync = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("fdatasync", |job, w| {
-        job.sync.fdatasync_every = w.value()?.require_single()?.count(..)?;
+    applied_option("fdatasync", |job, w| {
+        job.sync.writes_per_fdatasync = w.value()?.require_single()?.parse_count(..)?;
         Ok(())
     }),
-    honoured("end_fsync", |job, w| {
-        job.sync.fsync_at_end = w.value()?.boolean()?;
+    applied_option("end_fsync", |job, w| {
+        job.sync.syncs_at_end = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("fsync_on_close", |job, w| {
-        job.sync.fsync_on_close = w.value()?.boolean()?;
+    applied_option("fsync_on_close", |job, w| {
+        job.sync.syncs_on_close = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("sync_file_range", |job, w| {
-        job.sync.range = parse_range_sync(&w.value()?)?;
+    applied_option("sync_file_range", |job, w| {
+        job.sync.range_sync = parse_range_sync(&w.value()?)?;
         Ok(())
     }),
-    honoured("zero_buffers", |job, w| {
-        job.data.zeroes = w.flag()?;
+    applied_option("zero_buffers", |job, w| {
+        job.data.is_zeroed = w.parse_flag()?;
         Ok(())
     }),
-    honoured("refill_buffers", |job, w| {
-        job.data.refill = w.flag()?;
+    applied_option("refill_buffers", |job, w| {
+        job.data.is_refilled = w.parse_flag()?;
         Ok(())
     }),
-    honoured("scramble_buffers", |job, w| {
-        job.data.scramble = w.value()?.boolean()?;
+    applied_option("scramble_buffers", |job, w| {
+        job.data.is_scrambled = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("buffer_compress_percentage", |job, w| {
+    applied_option("buffer_compress_percentage", |job, w| {
         job.data.compressible_percent = parse_percent(&w.value()?)?;
         Ok(())
     }),
-    honoured("buffer_compress_chunk", |job, w| {
-        job.data.compress_chunk_bytes = w.value()?.require_single()?.count(1..)?;
+    applied_option("buffer_compress_chunk", |job, w| {
+        job.data.compress_chunk_bytes = w.value()?.require_single()?.parse_count(1..)?;
         Ok(())
     }),
-    honoured("file_append", |job, w| {
-        job.files.appends = w.value()?.boolean()?;
+    applied_option("file_append", |job, w| {
+        job.files.is_appended = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("fill_device", |job, w| {
-        job.files.fills = w.value()?.boolean()?;
+    applied_option("fill_device", |job, w| {
+        job.files.fills_device = w.value()?.parse_boolean()?;
         Ok(())
     })
     .with_aliases(&["fill_fs"]),
-    refused(
+    rejected_option(
         "opendir",
         "it uses all files of a directory",
         "name the files with `filename=`",
     ),
-    honoured("lockfile", |job, w| {
+    applied_option("lockfile", |job, w| {
         let choices = [
             ("none", FileLock::None),
             ("exclusive", FileLock::Exclusive),
@@ -207,54 +207,54 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         job.files.lock = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("create_only", |job, w| {
-        job.files.only_created = w.value()?.boolean()?;
+    applied_option("create_only", |job, w| {
+        job.files.creates_only = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    honoured("atomic", |job, w| {
-        if w.value()?.boolean()? {
-            job.engine.direct = true;
+    applied_option("atomic", |job, w| {
+        if w.value()?.parse_boolean()? {
+            job.engine.is_direct = true;
             let text = "atomic=1 is direct=1";
             let label = "as with fio on Linux, which opens with O_DIRECT and asks for nothing more";
             w.value()?.warn(text, label);
         }
         Ok(())
     }),
-    harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
-    harmless("write_hint", "the drive receives no write hints"),
-    honoured("dedupe_percentage", |job, w| {
+    ineffective_option("write_barrier", "kernels since 2.6.37 have no barriers"),
+    ineffective_option("write_hint", "the drive receives no write hints"),
+    applied_option("dedupe_percentage", |job, w| {
         job.data.duplicate_percent = parse_percent(&w.value()?)?;
         Ok(())
     }),
-    honoured("dedupe_mode", |job, w| {
+    applied_option("dedupe_mode", |job, w| {
         let choices = [
-            ("repeat", DedupeMode::Repeat),
+            ("repeat", DedupeMode::RepeatPrevious),
             ("working_set", DedupeMode::WorkingSet),
         ];
-        job.data.duplicates = w.value()?.parse_choice(&choices)?;
+        job.data.dedupe_mode = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
-    honoured("dedupe_working_set_percentage", |job, w| {
+    applied_option("dedupe_working_set_percentage", |job, w| {
         job.data.working_set_percent = parse_percent(&w.value()?)?;
         Ok(())
     }),
-    honoured("dedupe_global", |job, w| {
-        job.data.is_working_set_shared = w.value()?.boolean()?;
+    applied_option("dedupe_global", |job, w| {
+        job.data.is_working_set_shared = w.value()?.parse_boolean()?;
         Ok(())
     }),
-    harmless("buffer_pattern", "diskperf generates the written data"),
-    harmless("create_serialize", "diskperf creates files one at a time"),
-    harmless("fadvise_hint", "only mapped files get advice, based on rw"),
-    harmless("unique_filename", "diskperf has no fio clients"),
+    ineffective_option("buffer_pattern", "diskperf generates the written data"),
+    ineffective_option("create_serialize", "diskperf creates files one at a time"),
+    ineffective_option("fadvise_hint", "only mapped files get advice, based on rw"),
+    ineffective_option("unique_filename", "diskperf has no fio clients"),
 ];
 
-fn parse_percent(value: &Value<'_>) -> Result<u8, Problem> {
-    let percent = value.require_single()?.count(0..=100)?;
+fn parse_percent(value: &OptionValue<'_>) -> Result<u8, Problem> {
+    let percent = value.require_single()?.parse_count(0..=100)?;
     Ok(u8::try_from(percent).expect("at most 100"))
 }
 
 /// Splits a list of names at `:`; `\:` is a literal colon.
-fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
+fn split_names(value: &OptionValue<'_>) -> Result<Arc<[String]>, Problem> {
     let mut names = vec![String::new()];
     let mut letters = value.text().chars().peekable();
     while let Some(letter) = letters.next() {
@@ -270,18 +270,18 @@ fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     }
     names.retain(|name| !name.is_empty());
     if names.is_empty() {
-        return Err(value.problem("no file name is given", "the value has only colons"));
+        return Err(value.error("no file name is given", "the value has only colons"));
     }
     Ok(names.into())
 }
 
 /// Reads a list of file names. Like fio, it strips blanks around the whole list and keeps blanks
 /// between names.
-fn parse_file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
+fn parse_file_names(value: &OptionValue<'_>) -> Result<Arc<[String]>, Problem> {
     let value = value.trimmed();
-    let names = names(&value)?;
+    let names = split_names(&value)?;
     if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
-        let problem = value.problem(
+        let problem = value.error(
             "a file name has a blank at its start or end",
             format!("fio calls this file `{name}`"),
         );
@@ -294,7 +294,7 @@ fn parse_file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
             let label = format!("fio takes {} files: {}", names.len(), names.join(", "));
             let escaped = value.text().replace(':', "\\:");
             let help = format!("for a colon in a name, write `{}={escaped}`", value.key());
-            Err(value.problem(title, label).help(help))
+            Err(value.error(title, label).help(help))
         }
     }
 }
@@ -313,24 +313,24 @@ fn has_stray_colon(names: &[String]) -> bool {
 }
 
 /// Reads a list of directories. Like fio, it keeps all blanks.
-fn parse_directories(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
-    let names = names(value)?;
+fn parse_directories(value: &OptionValue<'_>) -> Result<Arc<[String]>, Problem> {
+    let names = split_names(value)?;
     if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
         let label = "fio makes it part of the name, and drops the job";
-        let problem = value.problem("a directory name has a blank at its start or end", label);
+        let problem = value.error("a directory name has a blank at its start or end", label);
         let trimmed = name.trim();
         return Err(problem.help(format!("write `{}={trimmed}`", value.key())));
     }
     Ok(names)
 }
 
-fn parse_name_format(value: &Value<'_>) -> Result<String, Problem> {
+fn parse_name_format(value: &OptionValue<'_>) -> Result<String, Problem> {
     let known = ["$jobname", "$jobnum", "$filenum", "$clientuid"];
     let mut rest = value.text();
     while let Some(at) = rest.find('$') {
         rest = &rest[at..];
         let Some(word) = known.iter().find(|word| rest.starts_with(*word)) else {
-            let problem = value.problem(
+            let problem = value.error(
                 "unknown variable in filename_format",
                 "fio keeps it as it is",
             );
@@ -343,7 +343,7 @@ fn parse_name_format(value: &Value<'_>) -> Result<String, Problem> {
 
 /// Reads a size or a percentage of the target. `percent_max` is fio's limit for the percentage;
 /// without it, percentages above 100 are accepted.
-fn parse_amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, Problem> {
+fn parse_amount(value: &OptionValue<'_>, percent_max: Option<u32>) -> Result<Amount, Problem> {
     let value = value.require_single()?;
     if let Some(digits) = value.text().strip_suffix('%') {
         let percent = value.subvalue(0..digits.len());
@@ -351,7 +351,7 @@ fn parse_amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, P
             return match percent_max {
                 Some(most) if whole > most => {
                     let title = format!("more than {most} percent");
-                    let problem = percent.problem(title, "fio drops the job");
+                    let problem = percent.error(title, "fio drops the job");
                     Err(problem.help(format!("write a percentage of at most {most}")))
                 }
                 _ => Ok(Amount::Percent(whole)),
@@ -364,23 +364,23 @@ fn parse_amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, P
             .collect();
         let title = format!("`{}` is not a whole percentage", value.text());
         return Err(value
-            .problem(title, format!("fio reads {whole} and says nothing"))
+            .error(title, format!("fio reads {whole} and says nothing"))
             .help("write a whole number followed by `%` without a blank"));
     }
-    value.number(..).map(Amount::Bytes)
+    value.parse_number_in(..).map(Amount::Bytes)
 }
 
 /// Reads a number of zones such as `64z`.
-pub(super) fn parse_zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem> {
+pub(super) fn parse_zone_count(value: &OptionValue<'_>) -> Result<Option<u64>, Problem> {
     let Some(digits) = value.text().strip_suffix('z') else {
         return Ok(None);
     };
     let count = value.subvalue(0..digits.len());
     match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
-        true => Ok(Some(count.count(..)?.into())),
+        true => Ok(Some(count.parse_count(..)?.into())),
         false => {
             let title = format!("`{}` is not a number of zones", value.text());
-            let problem = value.problem(title, "write a plain number before the z");
+            let problem = value.error(title, "write a plain number before the z");
             Err(problem.help("write it as `64z`"))
         }
     }
@@ -388,7 +388,7 @@ pub(super) fn parse_zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem
 
 /// Reads an amount like [`parse_amount`]; 0 means everything that exists and gives `None`.
 fn parse_amount_or_all(
-    value: &Value<'_>,
+    value: &OptionValue<'_>,
     percent_max: Option<u32>,
 ) -> Result<Option<Amount>, Problem> {
     let amount = parse_amount(value, percent_max)?;
@@ -398,35 +398,35 @@ fn parse_amount_or_all(
 /// Reads a file size, or a range of sizes such as `low-high`.
 fn parse_file_size(files: &mut JobFiles, written: &WrittenOption<'_>) -> Result<(), Problem> {
     let (low, high) = written.value()?.require_single()?.split_once(&['-', ':']);
-    let low = low.number(1..)?;
-    let high = high.map_or(Ok(low), |high| high.number(1..))?;
+    let low = low.parse_number_in(1..)?;
+    let high = high.map_or(Ok(low), |high| high.parse_number_in(1..))?;
     files.size_bytes = Some((low.min(high), low.max(high)));
     Ok(())
 }
 
 /// Reads sync_file_range flags such as `wait_before,write:8`. The number after the colon is the
 /// number of writes between calls; the default is 1.
-fn parse_range_sync(value: &Value<'_>) -> Result<RangeSync, Problem> {
+fn parse_range_sync(value: &OptionValue<'_>) -> Result<RangeSync, Problem> {
     let choices = [("wait_before", 0), ("write", 1), ("wait_after", 2)];
     let mut sync = RangeSync {
-        every_writes: 1,
+        writes_per_sync: 1,
         ..RangeSync::default()
     };
     let parts = value.split(&[',']);
     for (at, part) in parts.iter().enumerate() {
         let (word, every) = part.split_once(&[':']);
         match word.parse_choice(&choices)? {
-            0 => sync.wait_before = true,
-            1 => sync.write = true,
-            _ => sync.wait_after = true,
+            0 => sync.waits_before = true,
+            1 => sync.starts_write = true,
+            _ => sync.waits_after = true,
         }
         let Some(every) = every else { continue };
         if at + 1 < parts.len() {
             let title = "the number of writes must follow the last step";
-            let problem = part.problem(title, "fio leaves this step out, and says nothing");
+            let problem = part.error(title, "fio leaves this step out, and says nothing");
             return Err(problem.help("write the steps in order, such as `wait_before,write:N`"));
         }
-        sync.every_writes = every.count(1..)?;
+        sync.writes_per_sync = every.parse_count(1..)?;
     }
     Ok(sync)
 }

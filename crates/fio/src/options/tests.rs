@@ -23,14 +23,14 @@ fn a_mistyped_name_is_near_the_right_one() {
         ("rate-iops", "rate_iops"),
     ];
     for (wrong, right) in cases {
-        assert_eq!(most_similar(wrong), Some(right));
+        assert_eq!(find_similar_name(wrong), Some(right));
     }
-    assert_eq!(most_similar(&"x".repeat(5000)), None);
+    assert_eq!(find_similar_name(&"x".repeat(5000)), None);
 }
 
 #[test]
 fn what_changes_the_system_is_never_obeyed() {
-    let key = |name| find_option(name, Engine::Psync).expect(name);
+    let key = |name| find_option(name, IoEngine::Psync).expect(name);
     let names = [
         "uid",
         "gid",

@@ -1,10 +1,10 @@
 use super::*;
 use crate::job_file::JobFile;
-use crate::surroundings::Surroundings;
+use crate::surroundings::JobEnvironment;
 
-fn job(options: &str) -> Job {
+fn job(options: &str) -> JobDefinition {
     let text = format!("[x]\n{}\n", options.replace(' ', "\n"));
-    let file = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let file = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     file.unwrap_or_else(|errors| panic!("{errors}"))
         .jobs
         .remove(0)
@@ -15,11 +15,11 @@ fn planned(options: &str, existing: &[(&str, u64)]) -> Vec<PlannedFile> {
         .iter()
         .map(|&(path, bytes)| (path.to_owned(), FileSize::Fixed(bytes)))
         .collect();
-    files(&job(options), 0, &existing).unwrap_or_else(|problem| panic!("{problem}"))
+    plan_files(&job(options), 0, &existing).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-fn count(options: &str) -> Option<Ios> {
-    ios(&job(options), &planned(options, &[]))
+fn count(options: &str) -> Option<IoCounts> {
+    predict_ios(&job(options), &planned(options, &[]))
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_cannot_be_planned_is_said_at_its_place() {
         ),
     ];
     for (options, title, line) in cases {
-        let problem = files(&job(options), 0, &BTreeMap::new()).expect_err(options);
+        let problem = plan_files(&job(options), 0, &BTreeMap::new()).expect_err(options);
         assert_eq!(problem.title(), title);
         assert_eq!(
             problem.place().map(|place| place.line_number()),
@@ -123,17 +123,20 @@ fn what_cannot_be_planned_is_said_at_its_place() {
 #[test]
 fn clones_have_their_own_files_unless_they_are_named() {
     let two = job("numjobs=2 nrfiles=2 size=64k directory=/a:/b/");
-    assert_eq!(paths(&two, 1), ["/b/x.1.0", "/b/x.1.1"]);
-    assert_eq!(paths(&job("filename=one:two numjobs=2"), 1), ["one", "two"]);
+    assert_eq!(file_paths(&two, 1), ["/b/x.1.0", "/b/x.1.1"]);
+    assert_eq!(
+        file_paths(&job("filename=one:two numjobs=2"), 1),
+        ["one", "two"]
+    );
     let apart = job("filename=one numjobs=2 size=16k offset_increment=16k");
-    let region = files(&apart, 1, &BTreeMap::new()).expect("files")[0].region;
+    let region = plan_files(&apart, 1, &BTreeMap::new()).expect("files")[0].region;
     assert_eq!((region.offset_bytes, region.length_bytes), (16384, 16384));
 }
 
 #[test]
 fn as_many_ios_as_fio_does() {
     let reads = |read| {
-        Some(Ios::Exactly(PerDirection {
+        Some(IoCounts::Exact(PerDirection {
             read,
             ..PerDirection::default()
         }))
@@ -150,9 +153,9 @@ fn as_many_ios_as_fio_does() {
     };
     assert_eq!(
         count("size=1m rw=write verify=crc32c"),
-        Some(Ios::Exactly(verified))
+        Some(IoCounts::Exact(verified))
     );
-    let mixed = Ios::Mixed {
+    let mixed = IoCounts::Mixed {
         total: 256,
         read_percent: 70,
     };

@@ -29,14 +29,14 @@ const LATENCY_LIMITS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 /// Returns `iodepth_level`: shares of queue depths relative to the number of I/Os. Syncs can raise
 /// the sum above 100 %.
-pub(super) fn depths(counts: &[(u32, u64)], ios: u64) -> JsonNode {
+pub(super) fn depth_shares(counts: &[(u32, u64)], ios: u64) -> JsonNode {
     let bin = |depth: u32| DEPTH_BINS.iter().rposition(|(_, from)| depth >= *from);
     bin_shares(&DEPTH_BINS, counts, ios, bin)
 }
 
 /// Returns `iodepth_submit` or `iodepth_complete`: shares of batch sizes relative to the number of
 /// batches.
-pub(super) fn batches(counts: &[(u32, u64)]) -> JsonNode {
+pub(super) fn batch_shares(counts: &[(u32, u64)]) -> JsonNode {
     let all = counts.iter().map(|(_, count)| count).sum();
     let bin = |batch: u32| BATCH_BINS.iter().position(|(_, most)| batch <= *most);
     bin_shares(&BATCH_BINS, counts, all, bin)
@@ -57,13 +57,13 @@ fn bin_shares(
     let share = |((label, _), count): (&(&str, u32), u64)| {
         (
             (*label).to_owned(),
-            JsonNode::Float(percent(count, all, 0.1)),
+            JsonNode::Float(percent_of(count, all, 0.1)),
         )
     };
     JsonNode::Object(labelled.map(share).collect())
 }
 
-fn percent(count: u64, all: u64, least: f64) -> f64 {
+fn percent_of(count: u64, all: u64, least: f64) -> f64 {
     match (count, all) {
         (0, _) | (_, 0) => 0.0,
         _ => (count as f64 / all as f64 * 100.0).max(least),
@@ -92,7 +92,7 @@ pub(super) fn latency_shares(counts: &[(u64, u64)], ios: u64) -> [(&'static str,
     let node = |unit: usize, labelled: usize| {
         let shares = labels.iter().zip(bins[unit]).take(labelled);
         let share = |(label, count): (&String, u64)| {
-            (label.clone(), JsonNode::Float(percent(count, ios, 0.01)))
+            (label.clone(), JsonNode::Float(percent_of(count, ios, 0.01)))
         };
         JsonNode::Object(shares.map(share).collect())
     };

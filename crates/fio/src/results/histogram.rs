@@ -6,7 +6,7 @@ pub const BIN_COUNT: usize = 1856;
 const BIN_BITS: u32 = 6;
 
 /// Returns the histogram bin of a value in ns. The last bin also holds all larger values.
-pub fn bin(value_ns: u64) -> usize {
+pub fn bin_index(value_ns: u64) -> usize {
     let top = value_ns.checked_ilog2().unwrap_or(0);
     if top <= BIN_BITS {
         return value_ns as usize;
@@ -22,7 +22,7 @@ pub fn bin(value_ns: u64) -> usize {
 /// # Panics
 ///
 /// If the bin does not exist.
-pub fn value_ns(bin: usize) -> u64 {
+pub fn bin_value_ns(bin: usize) -> u64 {
     assert!(bin < BIN_COUNT, "bin {bin} of {BIN_COUNT}");
     let bin = bin as u64;
     if bin < 2 << BIN_BITS {
@@ -35,13 +35,13 @@ pub fn value_ns(bin: usize) -> u64 {
 }
 
 /// Sums value counts by histogram bin. Returns the nonempty bins in ascending order.
-pub fn binned(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
+pub fn bin_counts(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut bins = std::collections::BTreeMap::new();
     for &(value, count) in counts.iter().filter(|(_, count)| *count > 0) {
-        *bins.entry(bin(value)).or_insert(0) += count;
+        *bins.entry(bin_index(value)).or_insert(0) += count;
     }
     bins.into_iter()
-        .map(|(bin, count)| (value_ns(bin), count))
+        .map(|(bin, count)| (bin_value_ns(bin), count))
         .collect()
 }
 

@@ -12,7 +12,9 @@ pub(super) enum JsonNode {
 }
 
 /// Creates an object from fixed names and values.
-pub(super) fn object<const N: usize>(members: [(&str, JsonNode); N]) -> Vec<(String, JsonNode)> {
+pub(super) fn object_members<const N: usize>(
+    members: [(&str, JsonNode); N],
+) -> Vec<(String, JsonNode)> {
     let members = members.into_iter();
     members
         .map(|(name, node)| (name.to_owned(), node))
@@ -20,19 +22,19 @@ pub(super) fn object<const N: usize>(members: [(&str, JsonNode); N]) -> Vec<(Str
 }
 
 /// Formats a JSON value as text.
-pub(super) fn text(node: &JsonNode) -> String {
+pub(super) fn to_text(node: &JsonNode) -> String {
     let mut text = String::new();
-    write(&mut text, node, 0);
+    write_node(&mut text, node, 0);
     text
 }
 
-fn write(text: &mut String, node: &JsonNode, depth: usize) {
+fn write_node(text: &mut String, node: &JsonNode, depth: usize) {
     match node {
         JsonNode::Integer(value) => write!(text, "{value}").expect("a string"),
         // There is no way to write these in JSON.
         JsonNode::Float(value) if !value.is_finite() => text.push_str("0.000000"),
         JsonNode::Float(value) => write!(text, "{value:.6}").expect("a string"),
-        JsonNode::Text(value) => text.push_str(&quote(value)),
+        JsonNode::Text(value) => text.push_str(&quote_text(value)),
         JsonNode::List(items) => {
             let items = items.iter().map(|item| (String::new(), item));
             write_members(text, ['[', ']'], depth, items);
@@ -40,7 +42,7 @@ fn write(text: &mut String, node: &JsonNode, depth: usize) {
         JsonNode::Object(members) => {
             let members = members
                 .iter()
-                .map(|(name, node)| (quote(name) + " : ", node));
+                .map(|(name, node)| (quote_text(name) + " : ", node));
             write_members(text, ['{', '}'], depth, members);
         }
     }
@@ -56,11 +58,11 @@ fn write_members<'n>(
     for (at, (name, node)) in members.enumerate() {
         let comma = if at == 0 { "" } else { "," };
         write!(text, "{comma}\n{:1$}{name}", "", 2 * (depth + 1)).expect("a string");
-        write(text, node, depth + 1);
+        write_node(text, node, depth + 1);
     }
     write!(text, "\n{:1$}{2}", "", 2 * depth, brackets[1]).expect("a string");
 }
 
-fn quote(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -15,7 +15,7 @@ use crate::job::PerDirection;
 
 /// JSON output format of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum JsonFormat {
     /// JSON without latency bins (`--output-format=json`).
     Json,
     /// JSON with all latency bins (`--output-format=json+`).
@@ -24,7 +24,7 @@ pub enum Format {
 
 /// Latency distribution of one kind (submission, completion, total or sync).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Latency {
+pub struct LatencyDistribution {
     /// Latency values in ns, each with its number of occurrences.
     pub counts: Vec<(u64, u64)>,
     /// Minimum latency, in ns.
@@ -37,10 +37,10 @@ pub struct Latency {
     pub deviation_ns: f64,
 }
 
-impl Latency {
+impl LatencyDistribution {
     /// Creates a distribution from latency values and their numbers of occurrences. If the values
     /// are middles of bins, the caller may afterwards set the exact extremes.
-    pub fn of(counts: Vec<(u64, u64)>) -> Latency {
+    pub fn from_counts(counts: Vec<(u64, u64)>) -> LatencyDistribution {
         let seen = || counts.iter().filter(|(_, count)| *count > 0);
         let count: u64 = seen().map(|(_, count)| count).sum();
         let sum: f64 = seen()
@@ -49,7 +49,7 @@ impl Latency {
         let mean_ns = if count == 0 { 0.0 } else { sum / count as f64 };
         let square = |&(value, count): &(u64, u64)| (value as f64 - mean_ns).powi(2) * count as f64;
         let squares: f64 = seen().map(square).sum();
-        Latency {
+        LatencyDistribution {
             min_ns: seen().map(|(value, _)| *value).min().unwrap_or(0),
             max_ns: seen().map(|(value, _)| *value).max().unwrap_or(0),
             mean_ns,
@@ -66,11 +66,11 @@ impl Latency {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    fn absorb(&mut self, other: Latency) {
+    fn merge(&mut self, other: LatencyDistribution) {
         let mut counts = std::mem::take(&mut self.counts);
         counts.extend(other.counts);
         let (low, high) = (self.min_ns.min(other.min_ns), self.max_ns.max(other.max_ns));
-        *self = Latency::of(counts);
+        *self = LatencyDistribution::from_counts(counts);
         (self.min_ns, self.max_ns) = (low, high.max(self.max_ns));
     }
 }
@@ -87,14 +87,14 @@ pub struct DirectionResult {
     /// Number of I/Os that fio dropped.
     pub dropped_ios: u64,
     /// Time from the first to the last I/O, in whole ms.
-    pub runtime_ms: u64,
+    pub io_time_ms: u64,
     /// Submission latency: from the start of an I/O to its submission. Empty for a synchronous
     /// engine.
-    pub submission: Latency,
+    pub submission: LatencyDistribution,
     /// Completion latency: from submission to completion.
-    pub completion: Latency,
+    pub completion: LatencyDistribution,
     /// Total latency: submission plus completion.
-    pub total: Latency,
+    pub total: LatencyDistribution,
     /// Throughput of each interval in KiB/s; fio's intervals are 500 ms.
     pub bandwidth_samples_kib_per_s: Vec<u64>,
     /// I/Os per second of each interval.
@@ -104,7 +104,7 @@ pub struct DirectionResult {
 /// CPU time, context switches and page faults of a job. Percentages refer to the run time of all
 /// clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Processor {
+pub struct CpuUsage {
     /// User CPU time, in percent (`usr_cpu`).
     pub user_percent: f64,
     /// System CPU time, in percent (`sys_cpu`).
@@ -121,17 +121,17 @@ pub struct Processor {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SteadyResult {
     /// Requested criterion, such as `iops:10.000000%`.
-    pub asked: String,
+    pub requested_criterion: String,
     /// Window of the steady-state test in s (`ss_dur`).
     pub window_s: u64,
     /// Whether the job reached a steady state.
     pub is_attained: bool,
     /// Final value that was compared with the limit, in percent or absolute.
-    pub criterion: f64,
+    pub final_value: f64,
     /// Whether `criterion` is in percent of the mean.
-    pub criterion_is_percent: bool,
+    pub is_value_percent: bool,
     /// Largest deviation of a sample from the mean.
-    pub max_deviation: f64,
+    pub deviation_max: f64,
     /// Slope of the regression line, per sample.
     pub slope: f64,
     /// I/Os per second of each sample in the window.
@@ -142,32 +142,32 @@ pub struct SteadyResult {
 
 /// Percentiles in the output, and the latencies that they apply to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Percentiles {
+pub struct PercentileOptions {
     /// Percentiles to print, in percent and ascending order.
-    pub list: Vec<f64>,
+    pub percents: Vec<f64>,
     /// Whether the output has percentiles of submission latency (`slat_percentiles`).
     pub reports_submission: bool,
     /// Whether the output has percentiles of completion latency (`clat_percentiles`).
     pub reports_completion: bool,
     /// Whether the output has percentiles of total latency (`lat_percentiles`).
-    pub of_total: bool,
+    pub reports_total: bool,
 }
 
-impl Default for Percentiles {
-    fn default() -> Percentiles {
+impl Default for PercentileOptions {
+    fn default() -> PercentileOptions {
         let report = crate::job::ReportOptions::default();
-        Percentiles::of(&report)
+        PercentileOptions::from_report_options(&report)
     }
 }
 
-impl Percentiles {
+impl PercentileOptions {
     /// Returns the percentiles that a job requests.
-    pub fn of(report: &crate::job::ReportOptions) -> Percentiles {
-        Percentiles {
-            list: report.percentiles.to_vec(),
+    pub fn from_report_options(report: &crate::job::ReportOptions) -> PercentileOptions {
+        PercentileOptions {
+            percents: report.percentiles.to_vec(),
             reports_submission: report.reports_submission,
             reports_completion: report.reports_completion,
-            of_total: report.reports_total,
+            reports_total: report.reports_total,
         }
     }
 }
@@ -185,26 +185,26 @@ pub struct JobResult {
     pub error: u32,
     /// Elapsed time from start to end, including ramp time and start delay, in s, rounded up.
     pub elapsed_s: u64,
-    /// Options as written in the job's section; see [`crate::Job::options_as_written`].
+    /// Options as written in the job's section; see [`crate::JobDefinition::options_as_written`].
     pub options_as_written: Vec<(String, String)>,
     /// Results for each direction.
     pub directions: PerDirection<DirectionResult>,
     /// Combination of reads, writes and trims in the output (`unified_rw_reporting`).
-    pub unified: crate::job::DirectionReporting,
+    pub direction_reporting: crate::job::DirectionReporting,
     /// Latency of fsync and similar calls.
-    pub sync: Latency,
+    pub sync_latency: LatencyDistribution,
     /// Sum of the run times of all clones, in ms (`job_runtime`).
     pub job_runtime_ms: u64,
     /// CPU use and page faults of the job.
-    pub processor: Processor,
+    pub cpu_usage: CpuUsage,
     /// Queue depths at submission, each with its number of occurrences.
-    pub depths: Vec<(u32, u64)>,
+    pub depth_counts: Vec<(u32, u64)>,
     /// Sizes of submission batches, each with its number of occurrences.
-    pub submitted: Vec<(u32, u64)>,
+    pub submit_batch_counts: Vec<(u32, u64)>,
     /// Numbers of completions reaped together, each with its number of occurrences.
-    pub completed: Vec<(u32, u64)>,
+    pub completion_batch_counts: Vec<(u32, u64)>,
     /// Ignored errors (`total_err` and `first_error`) of a job that continues after errors.
-    pub passed_over: Option<PassedOver>,
+    pub ignored_errors: Option<IgnoredErrorCounts>,
     /// Queue depth that the latency-target search found (`latency_depth`); 0 means the job's
     /// `iodepth`.
     pub latency_depth: u32,
@@ -215,36 +215,36 @@ pub struct JobResult {
     /// Window for the latency target in us (`latency_window`).
     pub latency_window_us: u64,
     /// Percentiles in the output.
-    pub percentiles: Percentiles,
+    pub percentiles: PercentileOptions,
     /// Steady-state result; `None` if the job did not request detection.
-    pub steady: Option<SteadyResult>,
+    pub steady_state: Option<SteadyResult>,
 }
 
 /// Errors that did not end a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct IgnoredErrorCounts {
     /// Number of errors that did not end the job (`total_err`).
     pub count: u64,
     /// Error number of the first error (`first_error`), or 0.
-    pub first: u64,
+    pub first_errno: u64,
 }
 
 impl JobResult {
     /// Merges another result of the same group into this one, as `group_reporting` does. The name
     /// of this result remains.
-    pub fn absorb(&mut self, other: JobResult) {
+    pub fn merge(&mut self, other: JobResult) {
         let PerDirection { read, write, trim } = other.directions;
-        self.directions.read.absorb(read);
-        self.directions.write.absorb(write);
-        self.directions.trim.absorb(trim);
-        if other.sync.count() > 0 {
-            self.sync.absorb(other.sync);
+        self.directions.read.merge(read);
+        self.directions.write.merge(write);
+        self.directions.trim.merge(trim);
+        if other.sync_latency.count() > 0 {
+            self.sync_latency.merge(other.sync_latency);
         }
-        if let (Some(ours), Some(theirs)) = (&mut self.passed_over, other.passed_over) {
-            ours.first = if ours.count == 0 {
-                theirs.first
+        if let (Some(ours), Some(theirs)) = (&mut self.ignored_errors, other.ignored_errors) {
+            ours.first_errno = if ours.count == 0 {
+                theirs.first_errno
             } else {
-                ours.first
+                ours.first_errno
             };
             ours.count += theirs.count;
         }
@@ -260,26 +260,27 @@ impl JobResult {
             all if all > 0.0 => (mine * ours + other * theirs) / all,
             _ => 0.0,
         };
-        let (mine, its) = (&mut self.processor, other.processor);
+        let (mine, its) = (&mut self.cpu_usage, other.cpu_usage);
         mine.user_percent = share(mine.user_percent, its.user_percent);
         mine.system_percent = share(mine.system_percent, its.system_percent);
         mine.context_switches += its.context_switches;
         mine.major_faults += its.major_faults;
         mine.minor_faults += its.minor_faults;
         self.job_runtime_ms += other.job_runtime_ms;
-        self.depths.extend(other.depths);
-        self.submitted.extend(other.submitted);
-        self.completed.extend(other.completed);
+        self.depth_counts.extend(other.depth_counts);
+        self.submit_batch_counts.extend(other.submit_batch_counts);
+        self.completion_batch_counts
+            .extend(other.completion_batch_counts);
     }
 }
 
 impl DirectionResult {
-    fn absorb(&mut self, other: DirectionResult) {
+    fn merge(&mut self, other: DirectionResult) {
         self.bytes += other.bytes;
         self.ios += other.ios;
         self.short_ios += other.short_ios;
         self.dropped_ios += other.dropped_ios;
-        self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
+        self.io_time_ms = self.io_time_ms.max(other.io_time_ms);
         let pairs = [
             (&mut self.submission, other.submission),
             (&mut self.completion, other.completion),
@@ -289,7 +290,7 @@ impl DirectionResult {
             if mine.count() == 0 {
                 *mine = its;
             } else if its.count() > 0 {
-                mine.absorb(its);
+                mine.merge(its);
             }
         }
         self.bandwidth_samples_kib_per_s
@@ -323,13 +324,13 @@ pub struct DiskUtilisation {
 
 /// Complete output of `--output-format=json`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results {
+pub struct FioResults {
     /// Program that wrote the output (`fio version`), such as `diskperf-0.1.0`.
     pub version: String,
     /// End of the run, in ms since 1970.
     pub timestamp_ms: u64,
     /// End of the run as text in ctime format: `Mon Nov 23 16:39:34 2026`.
-    pub time: String,
+    pub time_text: String,
     /// Options of the global sections; see [`crate::JobFile::global_options`].
     pub global_options: Vec<(String, String)>,
     /// Job results in the order of the job file.
@@ -338,10 +339,10 @@ pub struct Results {
     pub disks: Vec<DiskUtilisation>,
 }
 
-impl Results {
+impl FioResults {
     /// Formats the results as fio's JSON text, with a final newline.
-    pub fn render(&self, format: Format) -> String {
-        let mut text = json::text(&rows::root(self, format));
+    pub fn render(&self, format: JsonFormat) -> String {
+        let mut text = json::to_text(&rows::results_row(self, format));
         text.push('\n');
         text
     }

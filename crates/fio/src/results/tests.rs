@@ -1,4 +1,4 @@
-use super::histogram::{BIN_COUNT, bin, binned, percentiles, value_ns};
+use super::histogram::{BIN_COUNT, bin_counts, bin_index, bin_value_ns, percentiles};
 use super::*;
 use crate::job::DirectionReporting;
 use proptest::prelude::*;
@@ -7,15 +7,20 @@ use serde_json::Value;
 #[test]
 fn a_bin_is_that_of_its_value() {
     for number in 0..BIN_COUNT {
-        assert_eq!(bin(value_ns(number)), number, "{}", value_ns(number));
+        assert_eq!(
+            bin_index(bin_value_ns(number)),
+            number,
+            "{}",
+            bin_value_ns(number)
+        );
     }
-    assert_eq!(value_ns(BIN_COUNT - 1), 17_112_760_320);
-    assert_eq!(bin(u64::MAX), BIN_COUNT - 1);
+    assert_eq!(bin_value_ns(BIN_COUNT - 1), 17_112_760_320);
+    assert_eq!(bin_index(u64::MAX), BIN_COUNT - 1);
     for value in [65_024, 65_280, 65_535] {
-        assert_eq!(value_ns(bin(value)), 65_280);
+        assert_eq!(bin_value_ns(bin_index(value)), 65_280);
     }
-    assert_ne!(value_ns(bin(65_536)), 65_280);
-    assert_ne!(value_ns(bin(65_023)), 65_280);
+    assert_ne!(bin_value_ns(bin_index(65_536)), 65_280);
+    assert_ne!(bin_value_ns(bin_index(65_023)), 65_280);
 }
 
 proptest! {
@@ -28,15 +33,15 @@ proptest! {
     /// A bin is at most a 64th as wide as its values, and bins are in order.
     #[test]
     fn bins_are_narrow(value in 0u64..17_000_000_000, more in 0u64..1_000_000) {
-        let middle = value_ns(bin(value));
+        let middle = bin_value_ns(bin_index(value));
         prop_assert!(middle.abs_diff(value) <= value / 127 + 1, "{value} is in {middle}");
-        prop_assert!(bin(value) <= bin(value + more));
+        prop_assert!(bin_index(value) <= bin_index(value + more));
     }
 }
 
 #[test]
 fn percentiles_are_the_first_bin_that_reaches_them() {
-    let bins = binned(&[(10, 1), (20, 98), (1000, 1), (7, 0)]);
+    let bins = bin_counts(&[(10, 1), (20, 98), (1000, 1), (7, 0)]);
     assert_eq!(bins, [(10, 1), (20, 98), (1004, 1)]);
     let list = percentiles(&bins, &[0.0, 1.0, 1.1, 50.0, 99.0, 99.1, 100.0]);
     let values: Vec<u64> = list.into_iter().map(|(_, value)| value).collect();
@@ -47,20 +52,24 @@ fn percentiles_are_the_first_bin_that_reaches_them() {
 
 #[test]
 fn moments_are_those_of_the_sample() {
-    let latency = Latency::of(vec![(2, 1), (4, 3), (5, 2), (7, 1), (9, 1), (100, 0)]);
+    let latency =
+        LatencyDistribution::from_counts(vec![(2, 1), (4, 3), (5, 2), (7, 1), (9, 1), (100, 0)]);
     assert_eq!((latency.min_ns, latency.max_ns, latency.count()), (2, 9, 8));
     assert!((latency.mean_ns - 5.0).abs() < 1e-12);
     assert!((latency.deviation_ns - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-    assert_eq!(Latency::of(vec![(5, 1)]).deviation_ns, 0.0);
-    assert_eq!(Latency::of(Vec::new()).mean_ns, 0.0);
+    assert_eq!(
+        LatencyDistribution::from_counts(vec![(5, 1)]).deviation_ns,
+        0.0
+    );
+    assert_eq!(LatencyDistribution::from_counts(Vec::new()).mean_ns, 0.0);
 }
 
 fn read(ios: u64, latency_ns: u64, runtime_ms: u64) -> JobResult {
-    let completion = Latency::of(vec![(latency_ns, ios)]);
+    let completion = LatencyDistribution::from_counts(vec![(latency_ns, ios)]);
     let done = DirectionResult {
         bytes: ios * 4096,
         ios,
-        runtime_ms,
+        io_time_ms: runtime_ms,
         total: completion.clone(),
         completion,
         bandwidth_samples_kib_per_s: vec![1000, 3000],
@@ -73,28 +82,28 @@ fn read(ios: u64, latency_ns: u64, runtime_ms: u64) -> JobResult {
             read: done,
             ..PerDirection::default()
         },
-        depths: vec![(1, ios)],
-        submitted: vec![(0, 1), (4, 3), (5, 4)],
+        depth_counts: vec![(1, ios)],
+        submit_batch_counts: vec![(0, 1), (4, 3), (5, 4)],
         ..JobResult::default()
     }
 }
 
-fn json(results: &Results, format: Format) -> Value {
+fn json(results: &FioResults, format: JsonFormat) -> Value {
     serde_json::from_str(&results.render(format)).expect("JSON")
 }
 
-fn one(job: JobResult) -> Results {
-    Results {
+fn one(job: JobResult) -> FioResults {
+    FioResults {
         version: "test".to_owned(),
         jobs: vec![job],
-        ..Results::default()
+        ..FioResults::default()
     }
 }
 
 #[test]
 fn rates_are_fios() {
     for (ios, runtime_ms) in [(256, 1), (1000, 333), (7, 1000), (123_456, 60_001), (5, 0)] {
-        let json = json(&one(read(ios, 1500, runtime_ms)), Format::Json);
+        let json = json(&one(read(ios, 1500, runtime_ms)), JsonFormat::Json);
         let read = &json["jobs"][0]["read"];
         let number = |name: &str| read[name].as_u64().expect("an integer");
         let (bw, bytes) = (number("bw"), number("bw_bytes"));
@@ -116,7 +125,7 @@ fn rates_are_fios() {
 
 #[test]
 fn a_latency_of_30_s_is_fios_last_bin() {
-    let json = json(&one(read(4, 30_000_000_000, 120_000)), Format::JsonPlus);
+    let json = json(&one(read(4, 30_000_000_000, 120_000)), JsonFormat::JsonPlus);
     let clat = &json["jobs"][0]["read"]["clat_ns"];
     assert_eq!(clat["percentile"]["99.000000"], 17_112_760_320u64);
     assert_eq!(clat["bins"]["17112760320"], 4);
@@ -129,7 +138,7 @@ fn a_latency_of_30_s_is_fios_last_bin() {
 
 #[test]
 fn samples_and_shares_are_in_their_bins() {
-    let json = json(&one(read(100, 250_000, 1000)), Format::Json);
+    let json = json(&one(read(100, 250_000, 1000)), JsonFormat::Json);
     let job = &json["jobs"][0];
     // 250 us is not below 250.
     assert_eq!(job["latency_us"]["500"], 100.0);
@@ -166,7 +175,7 @@ fn options_are_strings_and_bare_ones_empty() {
     ];
     results.jobs[0].options_as_written =
         vec![pair("bs", "4k"), pair("thread", ""), pair("bs", "8k")];
-    let json = json(&results, Format::Json);
+    let json = json(&results, JsonFormat::Json);
     assert_eq!(json["global options"]["time_based"], "");
     // fio-plot reads these of the job, wherever they stand.
     let options = &json["jobs"][0]["job options"];
@@ -186,9 +195,9 @@ fn options_are_strings_and_bare_ones_empty() {
 #[test]
 fn what_others_read_is_there() {
     let mut results = one(read(1000, 90_000, 500));
-    results.jobs[0].sync = Latency::of(vec![(1_000_000, 3)]);
-    results.jobs[0].steady = Some(SteadyResult::default());
-    let json = json(&results, Format::JsonPlus);
+    results.jobs[0].sync_latency = LatencyDistribution::from_counts(vec![(1_000_000, 3)]);
+    results.jobs[0].steady_state = Some(SteadyResult::default());
+    let json = json(&results, JsonFormat::JsonPlus);
     let numbers = [
         "/jobs/0/read/iops",
         "/jobs/0/read/bw",
@@ -226,8 +235,8 @@ fn what_others_read_is_there() {
 fn directions_are_apart_or_mixed() {
     let mut job = read(10, 1000, 100);
     job.directions.write = read(20, 5000, 200).directions.read;
-    job.unified = DirectionReporting::Both;
-    let json = json(&one(job.clone()), Format::Json);
+    job.direction_reporting = DirectionReporting::SeparateAndMixed;
+    let json = json(&one(job.clone()), JsonFormat::Json);
     let mixed = &json["jobs"][0]["mixed"];
     assert_eq!(
         (&mixed["total_ios"], &mixed["runtime"]),
@@ -237,8 +246,8 @@ fn directions_are_apart_or_mixed() {
         (&mixed["clat_ns"]["min"], &mixed["clat_ns"]["max"]),
         (&1000.into(), &5000.into())
     );
-    job.unified = DirectionReporting::Mixed;
-    let json = super::tests::json(&one(job), Format::Json);
+    job.direction_reporting = DirectionReporting::Mixed;
+    let json = super::tests::json(&one(job), JsonFormat::Json);
     assert!(json["jobs"][0].get("read").is_none() && json["jobs"][0].get("sync").is_none());
 }
 
@@ -246,20 +255,20 @@ fn directions_are_apart_or_mixed() {
 fn a_group_is_one_row() {
     let mut first = read(10, 1000, 100);
     first.job_runtime_ms = 100;
-    first.processor.user_percent = 10.0;
+    first.cpu_usage.user_percent = 10.0;
     let mut second = read(30, 3000, 150);
     second.job_runtime_ms = 300;
-    second.processor.user_percent = 50.0;
+    second.cpu_usage.user_percent = 50.0;
     second.error = 5;
-    first.absorb(second);
+    first.merge(second);
     let read = &first.directions.read;
     assert_eq!(
-        (read.ios, read.runtime_ms, read.completion.count()),
+        (read.ios, read.io_time_ms, read.completion.count()),
         (40, 150, 40)
     );
     assert_eq!(read.completion.mean_ns, 2500.0);
     assert_eq!((first.job_runtime_ms, first.error), (400, 5));
-    assert!((first.processor.user_percent - 40.0).abs() < 1e-9);
+    assert!((first.cpu_usage.user_percent - 40.0).abs() < 1e-9);
 }
 
 #[test]
@@ -267,7 +276,7 @@ fn odd_names_and_numbers_are_still_json() {
     let mut job = read(1, 1, 1);
     job.name = "a\"b\\c\n\u{1}é".to_owned();
     job.latency_percentile = f64::NAN;
-    let json = json(&one(job.clone()), Format::Json);
+    let json = json(&one(job.clone()), JsonFormat::Json);
     assert_eq!(json["jobs"][0]["jobname"], job.name);
     assert_eq!(json["jobs"][0]["latency_percentile"], 0.0);
 }

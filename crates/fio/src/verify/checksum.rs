@@ -1,5 +1,5 @@
 //! Block checksums as fio 3.33 computes and stores them. Three of them differ from the algorithms
-//! of their names; see [`Checksum::stored`].
+//! of their names; see [`Checksum::compute_stored`].
 
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_64_REDIS, Crc, Table};
 use md5::Md5;
@@ -67,7 +67,7 @@ const SHA256_BLOCK_BYTES: usize = 64;
 const SHA512_BLOCK_BYTES: usize = 128;
 
 /// Initial state of SHA-256 (FIPS 180-4, 5.3.3).
-const SHA256_START: [u32; 8] = [
+const SHA256_INITIAL_STATE: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
     0x3c6e_f372,
@@ -118,7 +118,7 @@ impl Checksum {
     }
 
     /// Returns the bytes that the checksum occupies after the header.
-    pub const fn stored_bytes(self) -> usize {
+    pub const fn size_bytes(self) -> usize {
         match self {
             Checksum::Crc7 => 1,
             Checksum::Crc16 => 2,
@@ -137,7 +137,7 @@ impl Checksum {
     /// Reports whether a change of any data byte changes the checksum. fio's `sha512` stores no
     /// hash: it holds the first 128 bytes of the data, overwritten by the remainder of the last
     /// 128.
-    pub const fn covers_all(self) -> bool {
+    pub const fn covers_whole_block(self) -> bool {
         !matches!(self, Checksum::Sha512)
     }
 
@@ -145,7 +145,7 @@ impl Checksum {
     /// working buffer, with one byte of each state word in front and the length in the wrong byte
     /// order. For `sha512` it stores the working buffer alone, and for `sha1` the words in the byte
     /// order of the host.
-    pub fn stored(self, data: &[u8]) -> Vec<u8> {
+    pub fn compute_stored(self, data: &[u8]) -> Vec<u8> {
         match self {
             Checksum::Md5 => Md5::digest(data).to_vec(),
             Checksum::Crc64 => CRC_64_TABLE.checksum(data).to_le_bytes().to_vec(),
@@ -153,8 +153,8 @@ impl Checksum {
             Checksum::Crc32c => crc32c(data).to_le_bytes().to_vec(),
             Checksum::Crc16 => CRC_16_TABLE.checksum(data).to_le_bytes().to_vec(),
             Checksum::Crc7 => vec![CRC_7_TABLE.checksum(data)],
-            Checksum::Sha256 => sha256_buffer(data).to_vec(),
-            Checksum::Sha512 => sha512_buffer(data).to_vec(),
+            Checksum::Sha256 => sha256_block_buffer(data).to_vec(),
+            Checksum::Sha512 => sha512_block_buffer(data).to_vec(),
             Checksum::Xxhash => {
                 let hash = XxHash32::oneshot(XXHASH_SEED, data);
                 hash.to_le_bytes().to_vec()
@@ -177,8 +177,8 @@ pub(super) fn crc32c(data: &[u8]) -> u32 {
     !::crc32c::crc32c(data)
 }
 
-fn sha256_buffer(data: &[u8]) -> [u8; SHA256_BLOCK_BYTES] {
-    let mut state = SHA256_START;
+fn sha256_block_buffer(data: &[u8]) -> [u8; SHA256_BLOCK_BYTES] {
+    let mut state = SHA256_INITIAL_STATE;
     let (blocks, rest) = data.as_chunks::<SHA256_BLOCK_BYTES>();
     compress256(&mut state, blocks);
     let mut last = [0; 2 * SHA256_BLOCK_BYTES];
@@ -200,7 +200,7 @@ fn sha256_buffer(data: &[u8]) -> [u8; SHA256_BLOCK_BYTES] {
     buffer
 }
 
-fn sha512_buffer(data: &[u8]) -> [u8; SHA512_BLOCK_BYTES] {
+fn sha512_block_buffer(data: &[u8]) -> [u8; SHA512_BLOCK_BYTES] {
     let mut buffer = [0; SHA512_BLOCK_BYTES];
     let (blocks, rest) = data.as_chunks::<SHA512_BLOCK_BYTES>();
     if let Some(first) = blocks.first() {
@@ -218,14 +218,14 @@ mod tests {
     fn a_changed_byte_changes_what_covers_it() {
         let data: Vec<u8> = (0..1000_u32).map(|at| (at * 7 % 251) as u8).collect();
         for kind in Checksum::ALL {
-            let stored = kind.stored(&data);
-            assert_eq!(stored.len(), kind.stored_bytes(), "{}", kind.name());
+            let stored = kind.compute_stored(&data);
+            assert_eq!(stored.len(), kind.size_bytes(), "{}", kind.name());
             for at in [0, 110, 500, 999] {
                 let mut changed = data.clone();
                 changed[at] ^= 1;
-                let is_seen = kind.stored(&changed) != stored;
+                let is_seen = kind.compute_stored(&changed) != stored;
                 // The last 104 bytes lie over the first ones.
-                let is_covered = kind.covers_all() || at == 110 || at == 999;
+                let is_covered = kind.covers_whole_block() || at == 110 || at == 999;
                 assert_eq!(is_seen, is_covered, "{} at {at}", kind.name());
             }
         }

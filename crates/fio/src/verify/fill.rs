@@ -3,7 +3,7 @@
 /// Generator of the data seeds of a job, one for each write, as in fio. A seed is the product of
 /// two numbers from L'Ecuyer's combined Tausworthe generator (taus88).
 #[derive(Clone, Debug)]
-pub struct Seeds {
+pub struct SeedSequence {
     state: [u32; 3],
 }
 
@@ -14,14 +14,14 @@ const INITIAL_HASHES: usize = 4;
 /// Index of the random stream for verified blocks among the streams of a job.
 const RANDOM_STREAM: u64 = 3;
 /// Numbers that the generator discards after seeding.
-const GENERATOR_CRANKS: usize = 6;
+const GENERATOR_WARM_UP_DRAWS: usize = 6;
 
 /// Words of generated data that are computed in parallel, and the factor of each word.
 const FILL_LANES: usize = 4;
 const LANE_FACTORS: [u64; FILL_LANES] = [1, 2, 3, 5];
 const WORD_BYTES: usize = 8;
 
-impl Seeds {
+impl SeedSequence {
     /// Creates the seeds of a job for a `randseed`. `thread` is the index of the worker in the job
     /// file, clones counted, from 1.
     pub fn new(randseed: u64, thread: u32) -> Self {
@@ -47,13 +47,13 @@ impl Seeds {
         let mut seeds = Self {
             state: [first, second, third],
         };
-        for _ in 0..GENERATOR_CRANKS {
-            seeds.draw();
+        for _ in 0..GENERATOR_WARM_UP_DRAWS {
+            seeds.draw_word();
         }
         seeds
     }
 
-    fn draw(&mut self) -> u32 {
+    fn draw_word(&mut self) -> u32 {
         let step = |state: u32, [left, right, shift]: [u32; 3], mask: u32| {
             ((state & mask) << shift) ^ (((state << left) ^ state) >> right)
         };
@@ -68,14 +68,14 @@ impl Seeds {
 
     /// Draws the data seed of the next write.
     pub fn next_seed(&mut self) -> u64 {
-        let first = u64::from(self.draw());
-        first.wrapping_mul(u64::from(self.draw()))
+        let first = u64::from(self.draw_word());
+        first.wrapping_mul(u64::from(self.draw_word()))
     }
 }
 
 /// Fills a block with data as fio does: random words from the seed, followed by zeroes for the
 /// compressible share.
-pub(super) fn fill(block: &mut [u8], seed: u64, compressible_percent: u8) {
+pub(super) fn fill_random(block: &mut [u8], seed: u64, compressible_percent: u8) {
     let percent = 100 - usize::from(compressible_percent.min(100));
     let (random, zeroes) = block.split_at_mut(block.len() * percent / 100);
     zeroes.fill(0);

@@ -13,11 +13,11 @@ const CHECKSUM_OFFSET: usize = 36;
 
 /// Fields of a verification header, except the magic number and the header's own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct BlockHeader {
     /// fio's number for the verification method.
-    pub kind: u16,
+    pub verification_kind: u16,
     /// Bytes from this header to the next one.
-    pub length_bytes: u32,
+    pub block_bytes: u32,
     /// Seed of the data of the whole I/O; 0 if the data is a pattern.
     pub seed: u64,
     /// Offset in the file of the block that the header describes, in bytes.
@@ -25,25 +25,25 @@ pub struct Header {
     /// Time of the write in ns, relative to an arbitrary origin.
     pub time_ns: u64,
     /// Index of the worker in the job file, clones counted, from 1.
-    pub thread: u16,
+    pub worker_number: u16,
     /// Number of writes that the job issued before this one.
-    pub number: u16,
+    pub write_number: u16,
 }
 
-impl Header {
+impl BlockHeader {
     /// Encodes the header with its magic number and its checksum.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let (seconds, rest_ns) = (self.time_ns / NS_PER_S, self.time_ns % NS_PER_S);
         bytes[0..2].copy_from_slice(&MAGIC.to_le_bytes());
-        bytes[2..4].copy_from_slice(&self.kind.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.length_bytes.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.verification_kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.block_bytes.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.seed.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.offset_bytes.to_le_bytes());
         bytes[24..28].copy_from_slice(&(seconds as u32).to_le_bytes());
         bytes[28..32].copy_from_slice(&(rest_ns as u32).to_le_bytes());
-        bytes[32..34].copy_from_slice(&self.thread.to_le_bytes());
-        bytes[34..36].copy_from_slice(&self.number.to_le_bytes());
+        bytes[32..34].copy_from_slice(&self.worker_number.to_le_bytes());
+        bytes[34..36].copy_from_slice(&self.write_number.to_le_bytes());
         let checksum = crc32c(&bytes[..CHECKSUM_OFFSET]);
         bytes[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -55,14 +55,14 @@ impl Header {
         let seconds = u64::from(u32_at(bytes, 24));
         DecodedHeader {
             magic: u16_at(bytes, 0),
-            header: Header {
-                kind: u16_at(bytes, 2),
-                length_bytes: u32_at(bytes, 4),
+            header: BlockHeader {
+                verification_kind: u16_at(bytes, 2),
+                block_bytes: u32_at(bytes, 4),
                 seed: u64_at(bytes, 8),
                 offset_bytes: u64_at(bytes, 16),
                 time_ns: seconds * NS_PER_S + u64::from(u32_at(bytes, 28)),
-                thread: u16_at(bytes, 32),
-                number: u16_at(bytes, 34),
+                worker_number: u16_at(bytes, 32),
+                write_number: u16_at(bytes, 34),
             },
             checksum,
             checksum_expected: crc32c(&bytes[..CHECKSUM_OFFSET]),
@@ -76,7 +76,7 @@ pub struct DecodedHeader {
     /// Magic number; equals [`MAGIC`] in a valid header.
     pub magic: u16,
     /// Fields of the decoded header.
-    pub header: Header,
+    pub header: BlockHeader,
     /// Checksum of the header as stored in it.
     pub checksum: u32,
     /// Checksum computed from the header's bytes.

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 /// Part of a block that has an unexpected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum BlockField {
     /// Magic number, the first two bytes of every verification header.
     Magic,
     /// Checksum that the header carries of itself.
@@ -36,27 +36,27 @@ pub struct DifferingByte {
     /// Value of the byte that was written.
     pub expected: u8,
     /// Value of the byte that was read.
-    pub got: u8,
+    pub actual: u8,
 }
 
 /// First difference between a block and the data written to its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Part of the block that differs.
-    pub field: Field,
+    pub block_field: BlockField,
     /// Offset in the file of the block with the header, or of the differing byte if only that is
     /// known.
     pub offset_bytes: u64,
     /// Expected value of the differing part, as text.
     pub expected: String,
     /// Value of the differing part that was read, as text.
-    pub got: String,
+    pub actual: String,
     /// First differing byte of the data, if it is known.
-    pub byte: Option<DifferingByte>,
+    pub differing_byte: Option<DifferingByte>,
 }
 
 impl DifferingByte {
-    pub(super) fn shifted_by(self, bytes: u64) -> Self {
+    pub(super) fn shift_offset(self, bytes: u64) -> Self {
         Self {
             offset_bytes: self.offset_bytes + bytes,
             ..self
@@ -71,50 +71,60 @@ pub(super) fn find_first_difference(expected: &[u8], got: &[u8]) -> Option<Diffe
     Some(DifferingByte {
         offset_bytes: at as u64,
         expected: expected[at],
-        got: got[at],
+        actual: got[at],
     })
 }
 
 impl Mismatch {
-    pub(super) fn for_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
+    pub(super) fn for_field(
+        field: BlockField,
+        offset_bytes: u64,
+        (expected, got): (u64, u64),
+    ) -> Self {
         let show = |value: u64| match field {
-            Field::Offset | Field::Length | Field::Number | Field::Kind | Field::Time => {
-                value.to_string()
+            BlockField::Offset
+            | BlockField::Length
+            | BlockField::Number
+            | BlockField::Kind
+            | BlockField::Time => value.to_string(),
+            BlockField::Magic | BlockField::HeaderChecksum | BlockField::Seed => {
+                format!("0x{value:x}")
             }
-            Field::Magic | Field::HeaderChecksum | Field::Seed => format!("0x{value:x}"),
-            Field::Checksum(_) | Field::Data(_) => unreachable!("these are no fields of numbers"),
+            BlockField::Checksum(_) | BlockField::Data(_) => {
+                unreachable!("these are no fields of numbers")
+            }
         };
         Self {
-            field,
+            block_field: field,
             offset_bytes,
             expected: show(expected),
-            got: show(got),
-            byte: None,
+            actual: show(got),
+            differing_byte: None,
         }
     }
 
-    pub(super) fn of_checksum(
+    pub(super) fn for_checksum(
         checksum: Checksum,
         offset_bytes: u64,
         (stored, computed): (&[u8], &[u8]),
         byte: Option<DifferingByte>,
     ) -> Self {
         Self {
-            field: Field::Checksum(checksum),
+            block_field: BlockField::Checksum(checksum),
             offset_bytes,
             expected: to_hexadecimal(stored),
-            got: to_hexadecimal(computed),
-            byte,
+            actual: to_hexadecimal(computed),
+            differing_byte: byte,
         }
     }
 
     pub(super) fn for_data(kind: &'static str, byte: DifferingByte) -> Self {
         Self {
-            field: Field::Data(kind),
+            block_field: BlockField::Data(kind),
             offset_bytes: byte.offset_bytes,
             expected: format!("0x{:02x}", byte.expected),
-            got: format!("0x{:02x}", byte.got),
-            byte: Some(byte),
+            actual: format!("0x{:02x}", byte.actual),
+            differing_byte: Some(byte),
         }
     }
 }
@@ -127,31 +137,31 @@ fn to_hexadecimal(bytes: &[u8]) -> String {
 impl Display for Mismatch {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         let Self {
-            field,
+            block_field: field,
             offset_bytes,
             expected,
-            got,
-            byte,
+            actual: got,
+            differing_byte: byte,
         } = self;
         write!(to, "byte {offset_bytes}: ")?;
         match field {
-            Field::Magic => write!(to, "no header")?,
-            Field::HeaderChecksum => write!(to, "the crc32c of the header")?,
-            Field::Length => write!(to, "the length in the header")?,
-            Field::Offset => write!(to, "block written at another offset; its offset")?,
-            Field::Kind => write!(to, "other verification method; its number")?,
-            Field::Number => write!(to, "block of another write; its write number")?,
-            Field::Seed => write!(to, "block of another run; its seed")?,
-            Field::Time => write!(to, "block of an earlier write; its time in ns")?,
-            Field::Checksum(checksum) => write!(to, "{} of the data", checksum.name())?,
-            Field::Data(kind) => write!(to, "the data ({kind})")?,
+            BlockField::Magic => write!(to, "no header")?,
+            BlockField::HeaderChecksum => write!(to, "the crc32c of the header")?,
+            BlockField::Length => write!(to, "the length in the header")?,
+            BlockField::Offset => write!(to, "block written at another offset; its offset")?,
+            BlockField::Kind => write!(to, "other verification method; its number")?,
+            BlockField::Number => write!(to, "block of another write; its write number")?,
+            BlockField::Seed => write!(to, "block of another run; its seed")?,
+            BlockField::Time => write!(to, "block of an earlier write; its time in ns")?,
+            BlockField::Checksum(checksum) => write!(to, "{} of the data", checksum.name())?,
+            BlockField::Data(kind) => write!(to, "the data ({kind})")?,
         }
         write!(to, ": expected {expected}, got {got}")?;
         match (field, byte) {
-            (Field::Checksum(_), Some(byte)) => write!(
+            (BlockField::Checksum(_), Some(byte)) => write!(
                 to,
                 "; first differing byte {}: expected 0x{:02x}, got 0x{:02x}",
-                byte.offset_bytes, byte.expected, byte.got
+                byte.offset_bytes, byte.expected, byte.actual
             ),
             _ => Ok(()),
         }

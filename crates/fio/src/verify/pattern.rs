@@ -11,7 +11,7 @@ pub struct BytePattern {
     /// Pattern bytes, with zeroes in place of offsets.
     bytes: Vec<u8>,
     /// Positions of the I/O offset in the pattern, in bytes.
-    offset_positions: Vec<usize>,
+    offset_field_positions: Vec<usize>,
 }
 
 /// Reason why a text is not a valid pattern.
@@ -67,14 +67,14 @@ impl BytePattern {
             return Err(PatternError::File);
         }
         if let Some(rest) = text.strip_prefix("%o") {
-            self.offset_positions.push(self.bytes.len());
+            self.offset_field_positions.push(self.bytes.len());
             self.bytes.extend_from_slice(&[0; OFFSET_BYTES]);
             return Ok(rest);
         }
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         match hexadecimal {
             Some(digits) => self.read_hexadecimal(digits),
-            None => self.decimal(text),
+            None => self.parse_decimal(text),
         }
     }
 
@@ -99,7 +99,7 @@ impl BytePattern {
 
     /// Parses a signed 32-bit number, stored with the least significant byte first and without
     /// trailing zeroes.
-    fn decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    fn parse_decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
         let digits = end.unwrap_or(unsigned.len());
@@ -116,9 +116,9 @@ impl BytePattern {
     }
 
     /// Fills a block with repetitions of the pattern.
-    pub(super) fn fill(&self, block: &mut [u8], offset_bytes: u64) {
+    pub(super) fn fill_pattern(&self, block: &mut [u8], offset_bytes: u64) {
         let mut bytes = self.bytes.clone();
-        for at in &self.offset_positions {
+        for at in &self.offset_field_positions {
             bytes[*at..at + OFFSET_BYTES].copy_from_slice(&offset_bytes.to_le_bytes());
         }
         for part in block.chunks_mut(bytes.len()) {
@@ -152,7 +152,7 @@ mod tests {
             let pattern =
                 BytePattern::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             let mut block = vec![0; 2 * bytes.len() + 1];
-            pattern.fill(&mut block, 4096);
+            pattern.fill_pattern(&mut block, 4096);
             let expected: Vec<u8> = bytes.iter().copied().cycle().take(block.len()).collect();
             assert_eq!(block, expected, "{text}");
         }

@@ -7,7 +7,7 @@ use super::checksum::crc32c;
 pub const STATE_VERSION: u64 = 3;
 
 /// Size of the file head in bytes: version, length of the body and its checksum.
-const HEAD_BYTES: usize = 24;
+const HEADER_BYTES_SAVED: usize = 24;
 const FIXED_BYTES: usize = 152;
 const COMPLETION_BYTES: usize = 16;
 const GENERATOR_RANGE: std::ops::Range<usize> = 32..88;
@@ -17,7 +17,7 @@ const NAME_RANGE: std::ops::Range<usize> = 88..152;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedWrite {
     /// Index of the written file among the job's files.
-    pub file: u64,
+    pub file_number: u64,
     /// Offset of the write in the file, in bytes.
     pub offset_bytes: u64,
 }
@@ -26,19 +26,19 @@ pub struct CompletedWrite {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyState {
     /// Queue depth of the job (`iodepth`).
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Number of files of the job.
-    pub files: u32,
+    pub file_count: u32,
     /// Number of writes that the job issued.
-    pub writes: u64,
+    pub write_count: u64,
     /// Index of the worker in the job file, clones counted, from 0.
-    pub index: u64,
+    pub worker_index: u64,
     /// Job name, truncated to 63 bytes.
-    pub name: String,
+    pub job_name: String,
     /// Last completed writes, latest first; at most as many as the queue depth.
-    pub completed: Vec<CompletedWrite>,
+    pub completed_writes: Vec<CompletedWrite>,
     /// Whether fio generated the offsets, whose order then differs from diskperf's.
-    pub is_drawn_by_fio: bool,
+    pub has_fio_generator: bool,
 }
 
 /// Reason why a file is not a valid state file.
@@ -65,19 +65,19 @@ impl VerifyState {
     /// Encodes the state as fio writes it.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = vec![0; FIXED_BYTES];
-        body[0..8].copy_from_slice(&(self.completed.len() as u64).to_le_bytes());
-        body[8..12].copy_from_slice(&self.depth.to_le_bytes());
-        body[12..16].copy_from_slice(&self.files.to_le_bytes());
-        body[16..24].copy_from_slice(&self.writes.to_le_bytes());
-        body[24..32].copy_from_slice(&self.index.to_le_bytes());
-        let name = self.name.as_bytes();
+        body[0..8].copy_from_slice(&(self.completed_writes.len() as u64).to_le_bytes());
+        body[8..12].copy_from_slice(&self.queue_depth.to_le_bytes());
+        body[12..16].copy_from_slice(&self.file_count.to_le_bytes());
+        body[16..24].copy_from_slice(&self.write_count.to_le_bytes());
+        body[24..32].copy_from_slice(&self.worker_index.to_le_bytes());
+        let name = self.job_name.as_bytes();
         let length = name.len().min(NAME_RANGE.len() - 1);
         body[NAME_RANGE.start..NAME_RANGE.start + length].copy_from_slice(&name[..length]);
-        for write in &self.completed {
-            body.extend_from_slice(&write.file.to_le_bytes());
+        for write in &self.completed_writes {
+            body.extend_from_slice(&write.file_number.to_le_bytes());
             body.extend_from_slice(&write.offset_bytes.to_le_bytes());
         }
-        let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len());
+        let mut bytes = Vec::with_capacity(HEADER_BYTES_SAVED + body.len());
         bytes.extend_from_slice(&STATE_VERSION.to_le_bytes());
         bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&u64::from(crc32c(&body)).to_le_bytes());
@@ -92,7 +92,7 @@ impl VerifyState {
     /// If the bytes are not a valid state file, or are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
         let (head, body) = bytes
-            .split_at_checked(HEAD_BYTES)
+            .split_at_checked(HEADER_BYTES_SAVED)
             .ok_or(StateError::Version)?;
         if u64_at(head, 0) != STATE_VERSION {
             return Err(StateError::Version);
@@ -111,32 +111,32 @@ impl VerifyState {
         let end = name.iter().position(|byte| *byte == 0);
         let name = &name[..end.unwrap_or(name.len())];
         Ok(Self {
-            depth: u64_at(body, 8) as u32,
-            files: (u64_at(body, 8) >> 32) as u32,
-            writes: u64_at(body, 16),
-            index: u64_at(body, 24),
-            name: String::from_utf8_lossy(name).into_owned(),
-            completed: completions
+            queue_depth: u64_at(body, 8) as u32,
+            file_count: (u64_at(body, 8) >> 32) as u32,
+            write_count: u64_at(body, 16),
+            worker_index: u64_at(body, 24),
+            job_name: String::from_utf8_lossy(name).into_owned(),
+            completed_writes: completions
                 .iter()
                 .map(|one| CompletedWrite {
-                    file: u64_at(one, 0),
+                    file_number: u64_at(one, 0),
                     offset_bytes: u64_at(one, 8),
                 })
                 .collect(),
-            is_drawn_by_fio: body[GENERATOR_RANGE].iter().any(|byte| *byte != 0),
+            has_fio_generator: body[GENERATOR_RANGE].iter().any(|byte| *byte != 0),
         })
     }
 
     /// Reports whether a write was completed, by fio's rule; `number` counts the writes before it.
     /// Every write issued longer ago than the queue depth is complete, and a later one only if it
     /// is listed among the completed writes. Nothing is known after the first incomplete write.
-    pub fn covers(&self, number: u64, write: CompletedWrite) -> bool {
-        let depth = u64::from(self.depth);
-        let is_long_ago = number < depth || self.writes.saturating_sub(number) > depth;
-        if self.writes > depth && is_long_ago {
+    pub fn includes_write(&self, number: u64, write: CompletedWrite) -> bool {
+        let depth = u64::from(self.queue_depth);
+        let is_long_ago = number < depth || self.write_count.saturating_sub(number) > depth;
+        if self.write_count > depth && is_long_ago {
             return true;
         }
-        self.completed.contains(&write)
+        self.completed_writes.contains(&write)
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
              0400000000000000040000000100000032000000000000000000000000000000\
              0000000000000000c14e4a8590b1bdfe062801d6",
         );
-        bytes.resize(HEAD_BYTES + NAME_RANGE.start, 0);
+        bytes.resize(HEADER_BYTES_SAVED + NAME_RANGE.start, 0);
         bytes.push(b'j');
-        bytes.resize(HEAD_BYTES + FIXED_BYTES, 0);
+        bytes.resize(HEADER_BYTES_SAVED + FIXED_BYTES, 0);
         for offset_bytes in [708_608_u64, 24_576, 356_352, 499_712] {
             bytes.extend_from_slice(&[0; 8]);
             bytes.extend_from_slice(&offset_bytes.to_le_bytes());
@@ -178,25 +178,28 @@ mod tests {
 
     fn state() -> VerifyState {
         VerifyState {
-            depth: 2,
-            files: 1,
-            writes: 5,
-            index: 3,
-            name: "a job".to_owned(),
-            completed: [16384, 8192]
+            queue_depth: 2,
+            file_count: 1,
+            write_count: 5,
+            worker_index: 3,
+            job_name: "a job".to_owned(),
+            completed_writes: [16384, 8192]
                 .map(|offset_bytes| CompletedWrite {
-                    file: 0,
+                    file_number: 0,
                     offset_bytes,
                 })
                 .to_vec(),
-            is_drawn_by_fio: false,
+            has_fio_generator: false,
         }
     }
 
     #[test]
     fn a_state_is_read_as_it_was_written_and_damage_is_seen() {
         let bytes = state().encode();
-        assert_eq!(bytes.len(), HEAD_BYTES + FIXED_BYTES + 2 * COMPLETION_BYTES);
+        assert_eq!(
+            bytes.len(),
+            HEADER_BYTES_SAVED + FIXED_BYTES + 2 * COMPLETION_BYTES
+        );
         assert_eq!(VerifyState::decode(&bytes), Ok(state()));
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
@@ -215,10 +218,10 @@ mod tests {
     fn what_was_not_complete_ends_what_is_known() {
         let state = state();
         let covers = |number, offset_bytes| {
-            state.covers(
+            state.includes_write(
                 number,
                 CompletedWrite {
-                    file: 0,
+                    file_number: 0,
                     offset_bytes,
                 },
             )
@@ -231,9 +234,15 @@ mod tests {
     #[test]
     fn a_state_of_fio_is_read() {
         let decoded = VerifyState::decode(&of_fio()).expect("a state");
-        assert_eq!((decoded.depth, decoded.files, decoded.writes), (4, 1, 50));
-        assert_eq!((&*decoded.name, decoded.is_drawn_by_fio), ("j", true));
-        let offsets = decoded.completed.iter().map(|write| write.offset_bytes);
+        assert_eq!(
+            (decoded.queue_depth, decoded.file_count, decoded.write_count),
+            (4, 1, 50)
+        );
+        assert_eq!((&*decoded.job_name, decoded.has_fio_generator), ("j", true));
+        let offsets = decoded
+            .completed_writes
+            .iter()
+            .map(|write| write.offset_bytes);
         assert_eq!(
             offsets.collect::<Vec<_>>(),
             [708_608, 24_576, 356_352, 499_712]

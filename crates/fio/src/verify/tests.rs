@@ -1,32 +1,32 @@
 use super::*;
-use crate::{JobFile, Surroundings};
+use crate::{JobEnvironment, JobFile};
 
-fn job(options: &str) -> Job {
+fn job(options: &str) -> JobDefinition {
     let text = format!("[job]\n{}\n", options.replace(' ', "\n"));
-    let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &text, &JobEnvironment::default());
     let mut parsed = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
     parsed.jobs.remove(0)
 }
 
 fn layout(options: &str) -> BlockLayout {
-    BlockLayout::of_job(&job(&format!("rw=write size=1m {options}"))).expect("it verifies")
+    BlockLayout::from_job(&job(&format!("rw=write size=1m {options}"))).expect("it verifies")
 }
 
 fn write(offset_bytes: u64, number: u16) -> BlockWrite {
     BlockWrite {
         offset_bytes,
-        seed: Seeds::new(0x89, 1).next_seed(),
+        seed: SeedSequence::new(0x89, 1).next_seed(),
         time_ns: 1_000_000_007,
-        thread: 1,
-        number,
+        worker_number: 1,
+        write_number: number,
     }
 }
 
-fn exactly(write: BlockWrite) -> Expectation {
-    Expectation {
+fn exactly(write: BlockWrite) -> ExpectedBlock {
+    ExpectedBlock {
         offset_bytes: write.offset_bytes,
         seed: Some(write.seed),
-        number: Some(write.number),
+        write_number: Some(write.write_number),
         time_ns: Some(write.time_ns),
     }
 }
@@ -45,7 +45,7 @@ fn kinds() -> Vec<String> {
 
 #[test]
 fn seeds_are_those_of_fio() {
-    let mut seeds = Seeds::new(0x89, 1);
+    let mut seeds = SeedSequence::new(0x89, 1);
     let drawn: Vec<u64> = (0..4).map(|_| seeds.next_seed()).collect();
     let of_fio = [
         46_386_204_153_304_124,
@@ -54,7 +54,10 @@ fn seeds_are_those_of_fio() {
         1_763_778_943_062_938_676,
     ];
     assert_eq!(drawn, of_fio);
-    assert_eq!(Seeds::new(0x89, 2).next_seed(), 3_206_204_658_872_701_368);
+    assert_eq!(
+        SeedSequence::new(0x89, 2).next_seed(),
+        3_206_204_658_872_701_368
+    );
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn the_interval_is_what_fio_makes_of_it() {
         ("bssplit=4k/50:6k/50", 2048),
     ] {
         let job = job(&format!("rw=write size=1m verify=crc32c {options}"));
-        assert_eq!(interval_bytes(&job), bytes, "{options}");
+        assert_eq!(header_interval_of_job(&job), bytes, "{options}");
     }
 }
 
@@ -84,12 +87,12 @@ fn a_block_is_found_as_it_was_written_and_stays_so() {
         ] {
             let options = format!("{kind} {shape}");
             let layout = layout(&options);
-            let bytes = job(&format!("rw=write {options} size=1m")).largest_block_bytes() as usize;
+            let bytes = job(&format!("rw=write {options} size=1m")).block_bytes_max() as usize;
             let mut block = vec![0; bytes];
-            layout.fill(&mut block, write(8192, 3));
+            layout.fill_block(&mut block, write(8192, 3));
             let written = block.clone();
             assert_eq!(
-                layout.check(&mut block, exactly(write(8192, 3))),
+                layout.verify_block(&mut block, exactly(write(8192, 3))),
                 Ok(()),
                 "{options}"
             );
@@ -111,19 +114,19 @@ fn every_flipped_bit_of_a_known_write_is_found_with_its_place() {
             let layout = layout(&options);
             let bytes = if shape == "bs=512" { 512 } else { 1024 };
             let mut block = vec![0; bytes];
-            layout.fill(&mut block, write(4096, 3));
+            layout.fill_block(&mut block, write(4096, 3));
             let step = if shape == "bs=512" { 1 } else { 13 };
             for at in (0..bytes).step_by(step) {
                 block[at] ^= 1 << (at % 8);
-                let found = layout.check(&mut block, exactly(write(4096, 3)));
+                let found = layout.verify_block(&mut block, exactly(write(4096, 3)));
                 block[at] ^= 1 << (at % 8);
                 let found = found.expect_err(&format!("{options}, byte {at}"));
-                let place = match found.byte {
+                let place = match found.differing_byte {
                     Some(byte) => byte.offset_bytes == 4096 + at as u64,
                     None => (4096..=4096 + at as u64).contains(&found.offset_bytes),
                 };
                 assert!(place, "{options}, byte {at}: {found}");
-                assert_ne!(found.expected, found.got, "{options}, byte {at}");
+                assert_ne!(found.expected, found.actual, "{options}, byte {at}");
             }
         }
     }
@@ -138,27 +141,31 @@ fn the_header_of_the_block_before_belongs_to_the_data_of_a_pattern() {
             let options = format!("verify={kind} verify_pattern={pattern} bs=1k verify_offset=512");
             let layout = layout(&options);
             let (mut before, mut block) = (vec![0; 1024], vec![0; 1024]);
-            layout.fill(&mut before, write(4096, 3));
-            layout.fill(&mut block, write(8192, 4));
+            layout.fill_block(&mut before, write(4096, 3));
+            layout.fill_block(&mut block, write(8192, 4));
             let length = layout.header_bytes();
             let mut part = block.clone();
-            layout.swap_header(&mut part);
+            layout.swap_header_bytes(&mut part);
             part[512..512 + length].copy_from_slice(&before[512..512 + length]);
-            let header = Header::decode(part.first_chunk().expect("a header")).header;
-            layout.put_header(&mut part, header);
+            let header = BlockHeader::decode(part.first_chunk().expect("a header")).header;
+            layout.write_header(&mut part, header);
             assert_eq!(
                 part[..HEADER_BYTES],
                 before[512..][..HEADER_BYTES],
                 "{options}"
             );
             let expected = || exactly(write(8192, 4));
-            assert_eq!(layout.check(&mut part, expected()), Ok(()), "{options}");
+            assert_eq!(
+                layout.verify_block(&mut part, expected()),
+                Ok(()),
+                "{options}"
+            );
             // Nothing else is let pass: no byte outside of it, and none of a header that is
             // no longer one.
             let outside = (0..HEADER_BYTES).chain(length..1024);
             for at in outside.step_by(13) {
                 part[at] ^= 4;
-                let found = layout.check(&mut part, expected());
+                let found = layout.verify_block(&mut part, expected());
                 part[at] ^= 4;
                 assert!(found.is_err(), "{options}, byte {at}");
             }
@@ -173,10 +180,10 @@ fn the_header_of_the_block_before_is_damage_without_a_checksum() {
         let options = format!("{kind} verify_pattern=0xfff bs=1k verify_offset=512");
         let layout = layout(options.trim());
         let mut block = vec![0; 1024];
-        layout.fill(&mut block, write(8192, 4));
+        layout.fill_block(&mut block, write(8192, 4));
         let (front, back) = block.split_at_mut(512);
         front[..HEADER_BYTES].copy_from_slice(&back[..HEADER_BYTES]);
-        let found = layout.check(&mut block, exactly(write(8192, 4)));
+        let found = layout.verify_block(&mut block, exactly(write(8192, 4)));
         assert!(found.is_err(), "{options}");
     }
 }
@@ -189,31 +196,31 @@ fn a_misplaced_and_a_stale_block_are_named_as_such() {
     {
         let layout = layout(&format!("{kind} bs=4k"));
         let mut block = vec![0; 4096];
-        layout.fill(&mut block, write(4096, 3));
+        layout.fill_block(&mut block, write(4096, 3));
         let elsewhere = layout
-            .check(&mut block, exactly(write(8192, 3)))
+            .verify_block(&mut block, exactly(write(8192, 3)))
             .expect_err(kind);
-        assert_eq!(elsewhere.field, Field::Offset, "{kind}");
-        assert_eq!((&*elsewhere.expected, &*elsewhere.got), ("8192", "4096"));
+        assert_eq!(elsewhere.block_field, BlockField::Offset, "{kind}");
+        assert_eq!((&*elsewhere.expected, &*elsewhere.actual), ("8192", "4096"));
         let stale = layout
-            .check(&mut block, exactly(write(4096, 9)))
+            .verify_block(&mut block, exactly(write(4096, 9)))
             .expect_err(kind);
-        assert_eq!(stale.field, Field::Number, "{kind}");
-        assert_eq!((&*stale.expected, &*stale.got), ("9", "3"));
-        let other = Expectation {
+        assert_eq!(stale.block_field, BlockField::Number, "{kind}");
+        assert_eq!((&*stale.expected, &*stale.actual), ("9", "3"));
+        let other = ExpectedBlock {
             seed: Some(7),
             ..exactly(write(4096, 3))
         };
-        let found = layout.check(&mut block, other).expect_err(kind);
-        assert_eq!(found.field, Field::Seed, "{kind}");
-        let later = Expectation {
+        let found = layout.verify_block(&mut block, other).expect_err(kind);
+        assert_eq!(found.block_field, BlockField::Seed, "{kind}");
+        let later = ExpectedBlock {
             time_ns: Some(2_000_000_007),
             ..exactly(write(4096, 3))
         };
-        let found = layout.check(&mut block, later).expect_err(kind);
-        assert_eq!(found.field, Field::Time, "{kind}");
+        let found = layout.verify_block(&mut block, later).expect_err(kind);
+        assert_eq!(found.block_field, BlockField::Time, "{kind}");
         assert_eq!(
-            (&*found.expected, &*found.got),
+            (&*found.expected, &*found.actual),
             ("2000000007", "1000000007")
         );
     }
@@ -242,7 +249,7 @@ fn headers_that_do_not_fit_are_refused_with_a_remedy_that_is_taken() {
     ] {
         let text =
             |options: &str| format!("[job]\nrw=write\nsize=1m\n{}\n", options.replace(' ', "\n"));
-        let parse = |options| JobFile::parse("job.fio", &text(options), &Surroundings::default());
+        let parse = |options| JobFile::parse("job.fio", &text(options), &JobEnvironment::default());
         let refused = parse(options).expect_err(options).render(false);
         assert!(refused.contains("verify"), "{refused}");
         let taken = parse(remedy);

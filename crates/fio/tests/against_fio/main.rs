@@ -10,7 +10,7 @@ mod results;
 mod runs;
 mod sentences;
 
-use diskperf_fio::{Errors, JobFile, Surroundings};
+use diskperf_fio::{Errors, JobEnvironment, JobFile};
 use installed::is_fio_installed;
 use std::fmt::Write;
 use std::path::Path;
@@ -109,5 +109,5 @@ fn outs(debug: &str, key: &str) -> Vec<i128> {
 }
 
 pub(crate) fn ours(job: &str) -> Result<JobFile, Errors> {
-    JobFile::parse("job.fio", job, &Surroundings::default())
+    JobFile::parse("job.fio", job, &JobEnvironment::default())
 }

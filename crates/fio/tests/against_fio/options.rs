@@ -1,12 +1,12 @@
 //! One case for each option: the values that fio prints are those of the typed job.
 
 use diskperf_fio::job::{
-    Access, Allocation, Amount, DirectionReporting, Distribution, Engine, ExitScope,
-    FileServiceOrder, Generator, RateProcess, Sequencer, SteadyLimit, SubmitMode, SyncFlag,
-    ThinkOn, Verification, ZoneMode,
+    Amount, ArrivalProcess, DirectionReporting, EndedJobs, FileAllocation, FileServiceOrder,
+    IoEngine, OffsetDistribution, OffsetSequencer, RandomGenerator, ReadWriteMode, SteadyLimit,
+    SubmitMode, SyncFlag, ThinkEvent, Verification, ZoneMode,
 };
 use diskperf_fio::verify::Checksum;
-use diskperf_fio::{Job, JobFile, PerDirection};
+use diskperf_fio::{JobDefinition, JobFile, PerDirection};
 
 use crate::{Fio, ours};
 
@@ -19,7 +19,12 @@ enum Given {
 
 /// What stands above the option, the option, fio's name of it, and what of the job to
 /// compare.
-type Case = (&'static str, &'static str, &'static str, fn(&Job) -> Given);
+type Case = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&JobDefinition) -> Given,
+);
 
 fn one(value: impl Into<i128>) -> Given {
     Given::Values(vec![value.into()])
@@ -67,7 +72,7 @@ const CASES: &[Case] = &[
         Given::Values(vec![low.into(), high.into()])
     }),
     ("", "number_ios=1k", "number_ios", |job| {
-        one(job.target.most_ios.unwrap())
+        one(job.target.ios_max.unwrap())
     }),
     ("", "loops=3", "loops", |job| one(job.target.loops)),
     ("", "offset=1m", "offset", |job| {
@@ -91,13 +96,13 @@ const CASES: &[Case] = &[
     ("", "nrfiles=3", "nrfiles", |job| one(job.files.count)),
     ("", "nr_files=3", "nrfiles", |job| one(job.files.count)),
     ("nrfiles=4\n", "openfiles=2", "openfiles", |job| {
-        one(job.files.open_at_once.unwrap())
+        one(job.files.open_files_max.unwrap())
     }),
     (
         "",
         "file_service_type=roundrobin:4",
         "file_service_type",
-        |job| Given::Is(job.files.service.after_ios == 4),
+        |job| Given::Is(job.files.service.ios_per_file == 4),
     ),
     (
         "",
@@ -105,51 +110,55 @@ const CASES: &[Case] = &[
         "file_service_type",
         |job| Given::Is(job.files.service.order == FileServiceOrder::Zipf { theta: 1.2 }),
     ),
-    ("", "numjobs=4", "numjobs", |job| one(job.order.clones)),
-    ("", "thread", "thread", |job| one(job.order.threads)),
-    ("", "thread=0", "thread", |job| one(job.order.threads)),
+    ("", "numjobs=4", "numjobs", |job| one(job.order.clone_count)),
+    ("", "thread", "thread", |job| one(job.order.uses_threads)),
+    ("", "thread=0", "thread", |job| one(job.order.uses_threads)),
     ("", "bs=4k,,8k", "bs", |job| {
-        let bytes = &job.blocks.bytes;
+        let bytes = &job.blocks.fixed_bytes;
         assert_eq!(bytes.write, 4096, "an empty field keeps the default");
         Given::Values(vec![bytes.read.into(), bytes.trim.into()])
     }),
     ("", "bs=8k,16k", "bs", |job| {
-        assert_eq!(job.blocks.bytes.trim, 16384, "the last is repeated");
-        some(&job.blocks.bytes, 2)
+        assert_eq!(job.blocks.fixed_bytes.trim, 16384, "the last is repeated");
+        some(&job.blocks.fixed_bytes, 2)
     }),
     ("", "bs=8k,", "bs", |job| {
         assert_eq!(
-            job.blocks.bytes.write, 4096,
+            job.blocks.fixed_bytes.write, 4096,
             "an empty tail keeps the default"
         );
-        some(&job.blocks.bytes, 1)
+        some(&job.blocks.fixed_bytes, 1)
     }),
-    ("", "blocksize=512b", "bs", |job| some(&job.blocks.bytes, 1)),
+    ("", "blocksize=512b", "bs", |job| {
+        some(&job.blocks.fixed_bytes, 1)
+    }),
     ("", "blockalign=4k,8k", "ba", |job| {
-        some(&job.blocks.align, 2)
+        some(&job.blocks.offset_align_bytes, 2)
     }),
     ("", "bsrange=8k-4k,1k:2k", "bsrange", |job| {
-        let range = &job.blocks.range;
+        let range = &job.blocks.range_bytes;
         Given::Is(range.read == Some((4096, 8192)) && range.trim == Some((1024, 2048)))
     }),
     ("", "bssplit=4k/50:8k/:16k", "bssplit", |job| {
-        let split = job.blocks.split.read.as_ref().expect("a split");
+        let split = job.blocks.weighted_sizes.read.as_ref().expect("a split");
         Given::Is(split.iter().map(|part| part.percent).eq([50, 25, 25]))
     }),
     ("bsrange=4k-8k\n", "bs_unaligned", "bs_unaligned", |job| {
-        one(job.blocks.unaligned)
+        one(job.blocks.allows_unaligned)
     }),
     ("", "bs_is_seq_rand=1", "bs_is_seq_rand", |job| {
-        one(job.blocks.by_sequence)
+        one(job.blocks.is_by_sequence)
     }),
     ("", "rw=randrw:8", "rw", |job| {
-        Given::Is(job.pattern.access == Access::RandomMixed && job.pattern.sequence == 8)
+        Given::Is(
+            job.pattern.access == ReadWriteMode::RandomMixed && job.pattern.sequence_length == 8,
+        )
     }),
     ("", "readwrite=write:-8k", "rw", |job| {
-        Given::Is(job.pattern.access == Access::Write && job.pattern.skip_bytes == -8192)
+        Given::Is(job.pattern.access == ReadWriteMode::Write && job.pattern.skip_bytes == -8192)
     }),
     ("", "rw_sequencer=identical", "rw_sequencer", |job| {
-        Given::Is(job.pattern.sequencer == Sequencer::Identical)
+        Given::Is(job.pattern.offset_sequencer == OffsetSequencer::Identical)
     }),
     ("", "rwmixread=70", "rwmixread", |job| {
         one(job.pattern.read_percent)
@@ -158,23 +167,23 @@ const CASES: &[Case] = &[
         one(100 - job.pattern.read_percent)
     }),
     ("", "percentage_random=50,20", "percentage_random", |job| {
-        some(&job.random.percent, 2)
+        some(&job.random.random_percent, 2)
     }),
     ("", "norandommap", "norandommap", |job| {
-        one(job.random.no_map)
+        one(job.random.has_no_map)
     }),
     ("", "softrandommap=1", "softrandommap", |job| {
-        one(job.random.soft_map)
+        one(job.random.may_drop_map)
     }),
     ("", "random_generator=lfsr", "random_generator", |job| {
-        Given::Is(job.random.generator == Generator::Lfsr)
+        Given::Is(job.random.generator == RandomGenerator::Lfsr)
     }),
     (
         "",
         "random_distribution=zipf:1.2",
         "random_distribution",
         |job| {
-            let zipf = Distribution::Zipf {
+            let zipf = OffsetDistribution::Zipf {
                 theta: 1.2,
                 center: None,
             };
@@ -186,7 +195,7 @@ const CASES: &[Case] = &[
         "random_distribution=zipf:1.2:0.25",
         "random_distribution",
         |job| {
-            let zipf = Distribution::Zipf {
+            let zipf = OffsetDistribution::Zipf {
                 theta: 1.2,
                 center: Some(0.25),
             };
@@ -198,7 +207,7 @@ const CASES: &[Case] = &[
         "random_distribution=pareto",
         "random_distribution",
         |job| {
-            let pareto = Distribution::Pareto {
+            let pareto = OffsetDistribution::Pareto {
                 h: 0.2,
                 center: None,
             };
@@ -210,7 +219,7 @@ const CASES: &[Case] = &[
         "random_distribution=normal:20",
         "random_distribution",
         |job| {
-            let normal = Distribution::Normal {
+            let normal = OffsetDistribution::Normal {
                 deviation: 20.0,
                 center: None,
             };
@@ -222,10 +231,10 @@ const CASES: &[Case] = &[
         "random_distribution=zoned:30/10:70/50",
         "random_distribution",
         |job| {
-            let Distribution::Zoned(zones) = &job.random.distribution.write else {
+            let OffsetDistribution::Zoned(zones) = &job.random.distribution.write else {
                 return Given::Is(false);
             };
-            Given::Is(zones[1].extent == 50 && zones[1].percent == 70)
+            Given::Is(zones[1].area_extent == 50 && zones[1].access_percent == 70)
         },
     ),
     // A zone without a range has its share of what is left.
@@ -234,10 +243,10 @@ const CASES: &[Case] = &[
         "random_distribution=zoned:40/10:20/:20/:20",
         "random_distribution",
         |job| {
-            let Distribution::Zoned(zones) = &job.random.distribution.write else {
+            let OffsetDistribution::Zoned(zones) = &job.random.distribution.write else {
                 return Given::Is(false);
             };
-            let extents: Vec<u64> = zones.iter().map(|zone| zone.extent).collect();
+            let extents: Vec<u64> = zones.iter().map(|zone| zone.area_extent).collect();
             Given::Is(extents == [10, 30, 30, 30])
         },
     ),
@@ -246,18 +255,18 @@ const CASES: &[Case] = &[
         "random_distribution=zoned_abs:50/10m:50/1g",
         "random_distribution",
         |job| {
-            let Distribution::ZonedBytes(zones) = &job.random.distribution.trim else {
+            let OffsetDistribution::ZonedBytes(zones) = &job.random.distribution.trim else {
                 return Given::Is(false);
             };
-            Given::Is(zones[0].extent == 10 << 20 && zones[1].extent == 1 << 30)
+            Given::Is(zones[0].area_extent == 10 << 20 && zones[1].area_extent == 1 << 30)
         },
     ),
     ("", "randseed=0x1f", "randseed", |job| one(job.random.seed)),
     ("", "randrepeat=0", "randrepeat", |job| {
-        one(job.random.repeatable)
+        one(job.random.is_repeatable)
     }),
     ("", "allrandrepeat=1", "allrandrepeat", |job| {
-        one(job.random.all_repeatable)
+        one(job.random.is_repeatable_for_all)
     }),
     ("zonesize=8k\n", "zonemode=strided", "zonemode", |job| {
         Given::Is(job.zones.mode == ZoneMode::Strided)
@@ -281,56 +290,56 @@ const CASES: &[Case] = &[
         one(job.write_pointers.capacity_bytes)
     }),
     (ZONES, "read_beyond_wp=1", "read_beyond_wp", |job| {
-        one(job.write_pointers.reads_beyond)
+        one(job.write_pointers.may_read_beyond)
     }),
     (ZONES, "max_open_zones=4", "max_open_zones", |job| {
-        one(job.write_pointers.open_max)
+        one(job.write_pointers.open_zones_max)
     }),
     (
         "zonemode=zbd\nzonesize=8k\nmax_open_zones=4\n",
         "job_max_open_zones=2",
         "job_max_open_zones",
-        |job| one(job.write_pointers.job_open_max),
+        |job| one(job.write_pointers.job_open_zones_max),
     ),
     // When and how.
     ("", "ioengine=io_uring", "ioengine", |job| {
-        Given::Is(job.engine.engine == Engine::IoUring)
+        Given::Is(job.engine.engine == IoEngine::IoUring)
     }),
     ("ioengine=io_uring\n", "fixedbufs", "fixedbufs", |job| {
-        one(job.engine.fixed_buffers)
+        one(job.engine.has_fixed_buffers)
     }),
     (
         "ioengine=io_uring\n",
         "registerfiles",
         "registerfiles",
-        |job| one(job.engine.registered_files),
+        |job| one(job.engine.has_registered_files),
     ),
     ("ioengine=io_uring\n", "hipri=1", "hipri", |job| {
-        one(job.engine.polled)
+        one(job.engine.is_polled)
     }),
     (
         "ioengine=io_uring\n",
         "sqthread_poll",
         "sqthread_poll",
-        |job| one(job.engine.kernel_polls),
+        |job| one(job.engine.has_kernel_polling),
     ),
     ("ioengine=libaio\n", "iodepth=32", "iodepth", |job| {
         one(job.engine.depth)
     }),
     ("iodepth=32\n", "iodepth_batch=8", "iodepth_batch", |job| {
-        one(job.engine.batch)
+        one(job.engine.submit_batch)
     }),
     (
         "iodepth=32\n",
         "iodepth_batch_complete=8",
         "iodepth_batch_complete_min",
-        |job| one(job.engine.complete_min),
+        |job| one(job.engine.completions_min),
     ),
     (
         "iodepth=32\n",
         "iodepth_batch_complete_max=16",
         "iodepth_batch_complete_max",
-        |job| one(job.engine.complete_max.unwrap()),
+        |job| one(job.engine.completions_max.unwrap()),
     ),
     ("iodepth=32\n", "iodepth_low=4", "iodepth_low", |job| {
         one(job.engine.depth_low.unwrap())
@@ -338,68 +347,84 @@ const CASES: &[Case] = &[
     ("", "io_submit_mode=offload", "io_submit_mode", |job| {
         Given::Is(job.engine.submit == SubmitMode::Offload)
     }),
-    ("", "direct=1", "direct", |job| one(job.engine.direct)),
-    ("", "buffered=0", "buffered", |job| one(!job.engine.direct)),
+    ("", "direct=1", "direct", |job| one(job.engine.is_direct)),
+    ("", "buffered=0", "buffered", |job| {
+        one(!job.engine.is_direct)
+    }),
     ("", "invalidate=0", "invalidate", |job| {
-        one(job.files.invalidate)
+        one(job.files.invalidates_cache)
     }),
     ("", "sync=dsync", "sync", |job| {
-        Given::Is(job.sync.flag == SyncFlag::Dsync)
+        Given::Is(job.sync.open_flag == SyncFlag::Dsync)
     }),
     ("", "sync=1", "sync", |job| {
-        Given::Is(job.sync.flag == SyncFlag::Sync)
+        Given::Is(job.sync.open_flag == SyncFlag::Sync)
     }),
-    ("", "fsync=8", "fsync", |job| one(job.sync.fsync_every)),
+    ("", "fsync=8", "fsync", |job| one(job.sync.writes_per_fsync)),
     ("", "fdatasync=1k", "fdatasync", |job| {
-        one(job.sync.fdatasync_every)
+        one(job.sync.writes_per_fdatasync)
     }),
     ("", "end_fsync=1", "end_fsync", |job| {
-        one(job.sync.fsync_at_end)
+        one(job.sync.syncs_at_end)
     }),
     ("", "fsync_on_close=1", "fsync_on_close", |job| {
-        one(job.sync.fsync_on_close)
+        one(job.sync.syncs_on_close)
     }),
     ("", "sync_file_range=write:8", "sync_file_range", |job| {
-        Given::Is(job.sync.range.write && job.sync.range.every_writes == 8)
+        Given::Is(job.sync.range_sync.starts_write && job.sync.range_sync.writes_per_sync == 8)
     }),
     ("", "overwrite=1", "overwrite", |job| {
-        one(job.files.overwrite)
+        one(job.files.is_overwritten)
     }),
     ("", "fallocate=keep", "fallocate", |job| {
-        Given::Is(job.files.allocation == Allocation::Keep)
+        Given::Is(job.files.allocation == FileAllocation::KeepSize)
     }),
     ("", "create_on_open=1", "create_on_open", |job| {
-        one(job.files.create_on_open)
+        one(job.files.creates_on_open)
     }),
     ("", "create_fsync=0", "create_fsync", |job| {
-        one(job.files.create_fsync)
+        one(job.files.syncs_on_create)
     }),
     ("", "allow_file_create=0", "allow_file_create", |job| {
         one(job.files.may_create)
     }),
-    ("", "pre_read=1", "pre_read", |job| one(job.files.pre_read)),
-    ("", "unlink=1", "unlink", |job| one(job.files.unlink)),
-    ("", "unlink_each_loop=1", "unlink_each_loop", |job| {
-        one(job.files.unlink_each_loop)
+    ("", "pre_read=1", "pre_read", |job| {
+        one(job.files.is_pre_read)
     }),
-    ("", "runtime=5m", "runtime", |job| one(job.times.runtime_us)),
-    ("", "timeout=2h", "runtime", |job| one(job.times.runtime_us)),
+    ("", "unlink=1", "unlink", |job| {
+        one(job.files.unlinks_at_end)
+    }),
+    ("", "unlink_each_loop=1", "unlink_each_loop", |job| {
+        one(job.files.unlinks_each_loop)
+    }),
+    ("", "runtime=5m", "runtime", |job| {
+        one(job.durations.runtime_us)
+    }),
+    ("", "timeout=2h", "runtime", |job| {
+        one(job.durations.runtime_us)
+    }),
     ("", "runtime=250ms", "runtime", |job| {
-        one(job.times.runtime_us)
+        one(job.durations.runtime_us)
     }),
     ("runtime=1\n", "time_based", "time_based", |job| {
-        one(job.times.time_based)
+        one(job.durations.is_time_based)
     }),
-    ("", "ramp_time=2", "ramp_time", |job| one(job.times.ramp_us)),
+    ("", "ramp_time=2", "ramp_time", |job| {
+        one(job.durations.ramp_us)
+    }),
     ("", "startdelay=1-3", "startdelay", |job| {
-        let (low, high) = job.times.start_delay_us;
+        let (low, high) = job.durations.start_delay_us;
         Given::Values(vec![low.into(), high.into()])
     }),
-    ("", "stonewall", "stonewall", |job| one(job.order.stonewall)),
-    ("", "wait_for_previous=1", "stonewall", |job| {
-        one(job.order.stonewall)
+    ("", "stonewall", "stonewall", |job| {
+        one(job.order.waits_for_earlier_jobs)
     }),
-    ("", "new_group", "new_group", |job| one(job.order.new_group)),
+    ("", "wait_for_previous=1", "stonewall", |job| {
+        one(job.order.waits_for_earlier_jobs)
+    }),
+    ("", "new_group", "new_group", |job| {
+        one(job.order.starts_group)
+    }),
     ("", "rate=1m,2m", "rate", |job| {
         Given::Values(vec![
             job.rate.bytes_per_s.read.unwrap().into(),
@@ -414,13 +439,13 @@ const CASES: &[Case] = &[
         one(job.rate.iops.write.unwrap())
     }),
     ("", "rate_min=1m", "rate_min", |job| {
-        one(job.rate.least_bytes_per_s.read.unwrap())
+        one(job.rate.bytes_per_s_min.read.unwrap())
     }),
     ("", "rate_iops_min=10", "rate_iops_min", |job| {
-        one(job.rate.least_iops.read.unwrap())
+        one(job.rate.iops_min.read.unwrap())
     }),
     ("", "rate_process=poisson", "rate_process", |job| {
-        Given::Is(job.rate.process == RateProcess::Poisson)
+        Given::Is(job.rate.arrival_process == ArrivalProcess::Poisson)
     }),
     ("", "rate_cycle=500", "rate_cycle", |job| {
         one(job.rate.cycle_ms)
@@ -429,32 +454,34 @@ const CASES: &[Case] = &[
         "",
         "rate_ignore_thinktime=1",
         "rate_ignore_thinktime",
-        |job| one(job.rate.ignore_think),
+        |job| one(job.rate.ignores_think_time),
     ),
     ("", "serialize_overlap=1", "serialize_overlap", |job| {
-        one(job.engine.serialize_overlap)
+        one(job.engine.serializes_overlap)
     }),
-    ("", "thinktime=5", "thinktime", |job| one(job.think.time_us)),
+    ("", "thinktime=5", "thinktime", |job| {
+        one(job.think.pause_us)
+    }),
     ("", "thinktime=5ms", "thinktime", |job| {
-        one(job.think.time_us)
+        one(job.think.pause_us)
     }),
     (
         "thinktime=9\n",
         "thinktime_spin=5",
         "thinktime_spin",
-        |job| one(job.think.spin_us),
+        |job| one(job.think.busy_us),
     ),
     ("", "thinktime_blocks=4", "thinktime_blocks", |job| {
-        one(job.think.after_ios)
+        one(job.think.ios_between)
     }),
     (
         "",
         "thinktime_blocks_type=issue",
         "thinktime_blocks_type",
-        |job| Given::Is(job.think.counts == ThinkOn::Issue),
+        |job| Given::Is(job.think.counted_event == ThinkEvent::Issue),
     ),
     ("", "thinktime_iotime=2", "thinktime_iotime", |job| {
-        one(job.think.after_us)
+        one(job.think.interval_us)
     }),
     ("", "latency_target=5", "latency_target", |job| {
         one(job.latency.target_us)
@@ -469,10 +496,10 @@ const CASES: &[Case] = &[
         one(job.latency.keep_running)
     }),
     ("", "max_latency=10ms", "max_latency", |job| {
-        one(job.latency.most_us)
+        one(job.latency.limit_us)
     }),
     ("ss_dur=5\n", "ss=iops:0.3%", "steadystate", |job| {
-        Given::Is(job.steady.is_asked && job.steady.limit == SteadyLimit::Percent(0.3))
+        Given::Is(job.steady.is_enabled && job.steady.limit == SteadyLimit::Percent(0.3))
     }),
     (
         "ss_dur=5\n",
@@ -480,7 +507,7 @@ const CASES: &[Case] = &[
         "steadystate",
         |job| {
             let limit = SteadyLimit::Absolute((10 << 20) as f64);
-            Given::Is(job.steady.slope && job.steady.limit == limit)
+            Given::Is(job.steady.uses_slope && job.steady.limit == limit)
         },
     ),
     ("ss=iops:1%\n", "ss_dur=5", "steadystate_duration", |job| {
@@ -496,11 +523,13 @@ const CASES: &[Case] = &[
         Given::Is(job.verify.kind == Verification::Checksum(Checksum::Crc32c))
     }),
     ("", "do_verify=0", "do_verify", |job| {
-        one(job.verify.read_back)
+        one(job.verify.reads_back)
     }),
-    ("", "verify_only", "verify_only", |job| one(job.verify.only)),
+    ("", "verify_only", "verify_only", |job| {
+        one(job.verify.only_verifies)
+    }),
     ("", "verify_fatal=1", "verify_fatal", |job| {
-        one(job.verify.fatal)
+        one(job.verify.ends_on_mismatch)
     }),
     ("", "verify_interval=4k", "verify_interval", |job| {
         one(job.verify.interval_bytes)
@@ -517,32 +546,36 @@ const CASES: &[Case] = &[
         "verify_backlog_batch",
         |job| one(job.verify.backlog_batch.unwrap()),
     ),
-    ("", "flow=5", "flow", |job| one(job.order.flow)),
+    ("", "flow=5", "flow", |job| one(job.order.flow_weight)),
     ("", "flow_id=3", "flow_id", |job| one(job.order.flow_id)),
     ("", "flow_sleep=100", "flow_sleep", |job| {
         one(job.order.flow_sleep_us)
     }),
-    ("", "exitall", "exitall", |job| one(job.order.exit_all)),
+    ("", "exitall", "exitall", |job| one(job.order.ends_others)),
     ("", "exit_what=stonewall", "exit_what", |job| {
-        Given::Is(job.order.exit_scope == ExitScope::Stonewall)
+        Given::Is(job.order.ended_jobs == EndedJobs::Stonewall)
     }),
     ("", "exitall_on_error", "exitall_on_error", |job| {
-        one(job.order.exit_all_on_error)
+        one(job.order.ends_others_on_error)
     }),
     ("", "continue_on_error=io", "continue_on_error", |job| {
-        Given::Is(job.errors.read && job.errors.write && !job.errors.verify)
+        Given::Is(
+            job.errors.ignores_read_errors
+                && job.errors.ignores_write_errors
+                && !job.errors.ignores_verify_errors,
+        )
     }),
     ("", "allow_mounted_write=1", "allow_mounted_write", |job| {
-        one(job.files.allow_mounted_write)
+        one(job.files.allows_mounted_write)
     }),
     ("", "zero_buffers", "zero_buffers", |job| {
-        one(job.data.zeroes)
+        one(job.data.is_zeroed)
     }),
     ("", "refill_buffers", "refill_buffers", |job| {
-        one(job.data.refill)
+        one(job.data.is_refilled)
     }),
     ("", "scramble_buffers=0", "scramble_buffers", |job| {
-        one(job.data.scramble)
+        one(job.data.is_scrambled)
     }),
     (
         "",
@@ -557,13 +590,13 @@ const CASES: &[Case] = &[
         |job| one(job.data.compress_chunk_bytes),
     ),
     ("", "group_reporting", "group_reporting", |job| {
-        one(job.report.by_group)
+        one(job.report.is_grouped)
     }),
     (
         "",
         "unified_rw_reporting=both",
         "unified_rw_reporting",
-        |job| Given::Is(job.report.unified == DirectionReporting::Both),
+        |job| Given::Is(job.report.direction_reporting == DirectionReporting::SeparateAndMixed),
     ),
     ("", "percentile_list=50:99:99.9", "percentile_list", |job| {
         let list = job.report.percentiles.iter();
@@ -638,22 +671,25 @@ fn defaults_are_fios() {
     let Some(fio) = Fio::installed() else { return };
     let job = &ours("[x]\nfilename=f\n").expect("a job").jobs[0];
     let ours: [(&str, i128); 17] = [
-        ("bs", job.blocks.bytes.read.into()),
+        ("bs", job.blocks.fixed_bytes.read.into()),
         ("iodepth", job.engine.depth.into()),
-        ("iodepth_batch", job.engine.batch.into()),
-        ("iodepth_batch_complete_min", job.engine.complete_min.into()),
+        ("iodepth_batch", job.engine.submit_batch.into()),
+        (
+            "iodepth_batch_complete_min",
+            job.engine.completions_min.into(),
+        ),
         ("loops", job.target.loops.into()),
-        ("numjobs", job.order.clones.into()),
+        ("numjobs", job.order.clone_count.into()),
         ("nrfiles", job.files.count.into()),
         ("rwmixread", job.pattern.read_percent.into()),
-        ("thinktime_blocks", job.think.after_ios.into()),
+        ("thinktime_blocks", job.think.ios_between.into()),
         ("rate_cycle", job.rate.cycle_ms.into()),
-        ("invalidate", job.files.invalidate.into()),
-        ("randrepeat", job.random.repeatable.into()),
-        ("direct", job.engine.direct.into()),
+        ("invalidate", job.files.invalidates_cache.into()),
+        ("randrepeat", job.random.is_repeatable.into()),
+        ("direct", job.engine.is_direct.into()),
         ("clat_percentiles", job.report.reports_completion.into()),
         ("lat_percentiles", job.report.reports_total.into()),
-        ("scramble_buffers", job.data.scramble.into()),
+        ("scramble_buffers", job.data.is_scrambled.into()),
         (
             "buffer_compress_chunk",
             job.data.compress_chunk_bytes.into(),

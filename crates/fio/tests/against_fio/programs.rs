@@ -338,7 +338,7 @@ fn shares_of_a_split_are_those_that_fio_issues() {
             *counts.entry(bytes.expect("a length")).or_default() += 1.0;
         }
         let all: f64 = counts.values().sum();
-        let parts = job.blocks.split.read.expect("a split");
+        let parts = job.blocks.weighted_sizes.read.expect("a split");
         for part in parts.iter() {
             let share = 100.0 * counts.get(&part.bytes).copied().unwrap_or(0.0) / all;
             assert!(

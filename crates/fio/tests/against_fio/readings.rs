@@ -118,9 +118,9 @@ fn expressions_are_taken_with_a_warning() {
     let job = &ours("[x]\nruntime=(2*30)\nramp_time=(1500ms*2)\nthinktime=(5+5)\n")
         .expect("a job")
         .jobs[0];
-    assert_eq!(job.times.runtime_us, 60_000_000);
-    assert_eq!(job.times.ramp_us, 3_000_000);
-    assert_eq!(job.think.time_us, 10);
+    assert_eq!(job.durations.runtime_us, 60_000_000);
+    assert_eq!(job.durations.ramp_us, 3_000_000);
+    assert_eq!(job.think.pause_us, 10);
 }
 
 /// Texts that look like numbers: ours either has fio's value, or says what fio makes of
@@ -161,8 +161,8 @@ fn compare(text: &str, key: &str, theirs: &Parsed) -> Result<(), String> {
         Ok(file) => {
             let job = &file.jobs[0];
             let ours = match key {
-                "number_ios" => job.target.most_ios.unwrap_or(0),
-                "runtime" => job.times.runtime_us,
+                "number_ios" => job.target.ios_max.unwrap_or(0),
+                "runtime" => job.durations.runtime_us,
                 "latency_target" => job.latency.target_us,
                 _ => job.random.seed,
             };

@@ -4,8 +4,8 @@
 use diskperf_fio::PerDirection;
 use diskperf_fio::job::DirectionReporting;
 use diskperf_fio::results::{
-    DirectionResult, DiskUtilisation, Format, JobResult, Latency, Percentiles, Results,
-    SteadyResult,
+    DirectionResult, DiskUtilisation, FioResults, JobResult, JsonFormat, LatencyDistribution,
+    PercentileOptions, SteadyResult,
 };
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn float(node: &Value, name: &str) -> f64 {
 }
 
 /// Bins where fio prints them, or as many of its mean.
-fn latency(node: &Value) -> Latency {
+fn latency(node: &Value) -> LatencyDistribution {
     let count = integer(node, "N");
     let counts = match node.get("bins").and_then(Value::as_object) {
         Some(bins) => bins
@@ -41,7 +41,7 @@ fn latency(node: &Value) -> Latency {
             .collect(),
         None => vec![(float(node, "mean") as u64, count)],
     };
-    Latency {
+    LatencyDistribution {
         min_ns: integer(node, "min"),
         max_ns: integer(node, "max"),
         mean_ns: float(node, "mean"),
@@ -56,7 +56,7 @@ fn direction(node: &Value) -> DirectionResult {
         ios: integer(node, "total_ios"),
         short_ios: integer(node, "short_ios"),
         dropped_ios: integer(node, "drop_ios"),
-        runtime_ms: integer(node, "runtime"),
+        io_time_ms: integer(node, "runtime"),
         submission: latency(&node["slat_ns"]),
         completion: latency(&node["clat_ns"]),
         total: latency(&node["lat_ns"]),
@@ -64,7 +64,7 @@ fn direction(node: &Value) -> DirectionResult {
     }
 }
 
-fn row(node: &Value, job: &diskperf_fio::Job) -> JobResult {
+fn row(node: &Value, job: &diskperf_fio::JobDefinition) -> JobResult {
     let mut row = JobResult {
         name: node["jobname"].as_str().expect("a name").to_owned(),
         description: job.description.clone(),
@@ -72,17 +72,17 @@ fn row(node: &Value, job: &diskperf_fio::Job) -> JobResult {
         error: integer(node, "error") as u32,
         elapsed_s: integer(node, "elapsed"),
         options_as_written: job.options_as_written.clone(),
-        unified: job.report.unified,
+        direction_reporting: job.report.direction_reporting,
         job_runtime_ms: integer(node, "job_runtime"),
         latency_target_us: job.latency.target_us,
         latency_window_us: job.latency.window_us,
         latency_percentile: job.latency.percentile,
         latency_depth: job.engine.depth,
-        percentiles: Percentiles::of(&job.report),
+        percentiles: PercentileOptions::from_report_options(&job.report),
         ..JobResult::default()
     };
-    row.processor.context_switches = integer(node, "ctx");
-    if job.report.unified == DirectionReporting::Mixed {
+    row.cpu_usage.context_switches = integer(node, "ctx");
+    if job.report.direction_reporting == DirectionReporting::Mixed {
         row.directions.read = direction(&node["mixed"]);
     } else {
         row.directions = PerDirection {
@@ -90,13 +90,13 @@ fn row(node: &Value, job: &diskperf_fio::Job) -> JobResult {
             write: direction(&node["write"]),
             trim: direction(&node["trim"]),
         };
-        row.sync = latency(&node["sync"]["lat_ns"]);
+        row.sync_latency = latency(&node["sync"]["lat_ns"]);
     }
-    row.steady = node.get("steadystate").map(|steady| SteadyResult {
-        asked: steady["ss"].as_str().expect("a criterion").to_owned(),
+    row.steady_state = node.get("steadystate").map(|steady| SteadyResult {
+        requested_criterion: steady["ss"].as_str().expect("a criterion").to_owned(),
         window_s: integer(steady, "duration"),
         is_attained: integer(steady, "attained") == 1,
-        criterion_is_percent: true,
+        is_value_percent: true,
         iops: vec![0; steady["data"]["iops"].as_array().expect("samples").len()],
         bytes_per_s: vec![0; steady["data"]["bw"].as_array().expect("samples").len()],
         ..SteadyResult::default()
@@ -104,17 +104,17 @@ fn row(node: &Value, job: &diskperf_fio::Job) -> JobResult {
     row
 }
 
-fn results(json: &Value, parsed: &diskperf_fio::JobFile) -> Results {
+fn results(json: &Value, parsed: &diskperf_fio::JobFile) -> FioResults {
     let rows = json["jobs"]
         .as_array()
         .expect("jobs")
         .iter()
         .zip(&parsed.jobs);
     let disks = json["disk_util"].as_array().into_iter().flatten();
-    Results {
+    FioResults {
         version: json["fio version"].as_str().expect("a version").to_owned(),
         timestamp_ms: integer(json, "timestamp_ms"),
-        time: json["time"].as_str().expect("a time").to_owned(),
+        time_text: json["time"].as_str().expect("a time").to_owned(),
         global_options: parsed.global_options.clone(),
         jobs: rows.map(|(node, job)| row(node, job)).collect(),
         disks: disks.map(|_| DiskUtilisation::default()).collect(),
@@ -161,7 +161,7 @@ fn shape(text: &str) -> Vec<String> {
 fn fios_output_is_printed_again() {
     let Some(fio) = Fio::installed() else { return };
     let parsed = ours(JOB).unwrap_or_else(|errors| panic!("{errors}"));
-    for (argument, format) in [("json", Format::Json), ("json+", Format::JsonPlus)] {
+    for (argument, format) in [("json", JsonFormat::Json), ("json+", JsonFormat::JsonPlus)] {
         let (output, _) = fio.run(JOB, &[&format!("--output-format={argument}")]);
         let theirs = json_text(&output);
         let json: Value = serde_json::from_str(theirs).expect("fio's JSON");
@@ -178,7 +178,7 @@ fn fios_output_is_printed_again() {
 }
 
 /// What follows from the counts is the same, to fio's last digit.
-fn values(ours: &Value, theirs: &Value, format: Format) {
+fn values(ours: &Value, theirs: &Value, format: JsonFormat) {
     for name in ["timestamp", "timestamp_ms", "time", "global options"] {
         assert_eq!(ours[name], theirs[name], "{name}");
     }
@@ -209,13 +209,13 @@ fn values(ours: &Value, theirs: &Value, format: Format) {
         if theirs.get("read").is_none() {
             same(&ours["mixed"], &theirs["mixed"], "mixed", format);
         }
-        if format == Format::JsonPlus {
+        if format == JsonFormat::JsonPlus {
             assert_eq!(ours["sync"], theirs["sync"], "sync of {number}");
         }
     }
 }
 
-fn same(ours: &Value, theirs: &Value, which: &str, format: Format) {
+fn same(ours: &Value, theirs: &Value, which: &str, format: JsonFormat) {
     for name in [
         "io_bytes",
         "io_kbytes",
@@ -227,7 +227,7 @@ fn same(ours: &Value, theirs: &Value, which: &str, format: Format) {
     ] {
         assert_eq!(ours[name], theirs[name], "{which}: {name}");
     }
-    if format == Format::JsonPlus {
+    if format == JsonFormat::JsonPlus {
         for name in ["slat_ns", "clat_ns", "lat_ns"] {
             assert_eq!(ours[name], theirs[name], "{which}: {name}");
         }

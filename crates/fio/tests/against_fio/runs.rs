@@ -1,9 +1,9 @@
 //! Files, counts and offsets, against what fio's null engine logs and what fio writes.
 
-use diskperf_fio::job::{Access, ZoneMode};
-use diskperf_fio::offsets::{Sequential, Strided};
-use diskperf_fio::plan::{self, Ios, PlannedFile};
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::job::{ReadWriteMode, ZoneMode};
+use diskperf_fio::offsets::{SequentialOffsets, StridedOffsets};
+use diskperf_fio::plan::{self, IoCounts, PlannedFile};
+use diskperf_fio::{Direction, JobDefinition};
 use std::collections::BTreeMap;
 
 use crate::{Fio, ours};
@@ -113,7 +113,7 @@ fn logs(fio: &Fio) -> (String, BTreeMap<(usize, u32), Vec<Logged>>) {
     let mut logs = BTreeMap::new();
     let mut worker = 0;
     for (number, job) in parsed.jobs.iter().enumerate() {
-        for clone in 0..job.order.clones {
+        for clone in 0..job.order.clone_count {
             worker += 1;
             let path = fio.path().join(format!("log{number}_bw.{worker}.log"));
             let log =
@@ -143,8 +143,8 @@ fn every_job_does_fios_ios() {
     let parsed = ours(&text).expect("jobs");
     for ((number, clone), log) in &logs {
         let (job, what) = (&parsed.jobs[*number], JOBS[*number]);
-        let files =
-            plan::files(job, *clone, &BTreeMap::new()).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let files = plan::plan_files(job, *clone, &BTreeMap::new())
+            .unwrap_or_else(|e| panic!("{what}: {e}"));
         counts(job, &files, log, what);
         regions(job, &files, log, what);
         offsets(job, &files, log, what);
@@ -152,11 +152,11 @@ fn every_job_does_fios_ios() {
 }
 
 /// As many of each direction.
-fn counts(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
+fn counts(job: &JobDefinition, files: &[PlannedFile], log: &[Logged], what: &str) {
     let theirs = |direction| log.iter().filter(|io| io.direction == direction).count() as u64;
-    let ours = plan::ios(job, files).expect("one size, no time");
+    let ours = plan::predict_ios(job, files).expect("one size, no time");
     assert_eq!(ours.total(), log.len() as u64, "{what}: {files:?} {log:?}");
-    if let Ios::Exactly(each) = ours {
+    if let IoCounts::Exact(each) = ours {
         for direction in Direction::ALL {
             assert_eq!(
                 *each.get(direction),
@@ -168,9 +168,13 @@ fn counts(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
 }
 
 /// All within the regions, and of the job's size.
-fn regions(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
+fn regions(job: &JobDefinition, files: &[PlannedFile], log: &[Logged], what: &str) {
     for io in log {
-        assert_eq!(io.bytes, *job.blocks.bytes.get(io.direction), "{what}");
+        assert_eq!(
+            io.bytes,
+            *job.blocks.fixed_bytes.get(io.direction),
+            "{what}"
+        );
         let within = files.iter().any(|file| {
             let region = file.region;
             let end = region
@@ -183,7 +187,7 @@ fn regions(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
         });
         assert!(within, "{what}: {io:?} of {files:?}");
     }
-    if job.has_random_map() && job.pattern.access == Access::RandomRead && log.len() == 256 {
+    if job.has_random_map() && job.pattern.access == ReadWriteMode::RandomRead && log.len() == 256 {
         let mut offsets: Vec<u64> = log.iter().map(|io| io.offset).collect();
         offsets.sort_unstable();
         assert!(
@@ -197,12 +201,12 @@ fn regions(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
 }
 
 /// The sequence of sequential offsets, pass after pass, in each direction.
-fn offsets(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
+fn offsets(job: &JobDefinition, files: &[PlannedFile], log: &[Logged], what: &str) {
     if job.pattern.access.is_random() || files.len() > 1 || job.verify != Default::default() {
         return;
     }
     // Where both go round, the one that is first at the end takes the other to the front.
-    if job.pattern.access == Access::Mixed && job.target.io_size.is_some() {
+    if job.pattern.access == ReadWriteMode::Mixed && job.target.io_size.is_some() {
         return;
     }
     for &direction in job.pattern.access.directions() {
@@ -211,17 +215,17 @@ fn offsets(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
             .filter(|io| io.direction == direction)
             .map(|io| io.offset);
         let theirs: Vec<u64> = theirs.collect();
-        let (region, block) = (files[0].region, *job.blocks.bytes.get(direction));
+        let (region, block) = (files[0].region, *job.blocks.fixed_bytes.get(direction));
         let skip = job.pattern.skip_bytes;
         let ours: Vec<u64> = match job.zones.mode {
             ZoneMode::Strided => {
-                let strided = Strided::new(region, block, job.zones).expect("zones");
+                let strided = StridedOffsets::new(region, block, job.zones).expect("zones");
                 strided.take(theirs.len()).collect()
             }
             ZoneMode::WritePointers => unreachable!("these are compared where they run"),
             ZoneMode::None => {
                 // A pass goes on where the last one stopped, and from the front at the end.
-                let pass = || Sequential::new(region, block, skip);
+                let pass = || SequentialOffsets::new(region, block, skip);
                 let passes = std::iter::repeat_with(pass).flatten();
                 passes.take(theirs.len()).collect()
             }
@@ -245,8 +249,8 @@ fn files_are_fios() {
     assert!(went_well, "{output}");
     let mut ours_made = BTreeMap::new();
     for job in ours(text).unwrap_or_else(|errors| panic!("{errors}")).jobs {
-        for clone in 0..job.order.clones {
-            for file in plan::files(&job, clone, &BTreeMap::new()).expect("files") {
+        for clone in 0..job.order.clone_count {
+            for file in plan::plan_files(&job, clone, &BTreeMap::new()).expect("files") {
                 ours_made.insert(file.path, file.region.file_bytes);
             }
         }
@@ -284,7 +288,7 @@ fn groups_are_fios() {
     let jobs = ours(text).expect("jobs").jobs;
     let ours = jobs
         .iter()
-        .flat_map(|job| vec![u64::from(job.group); job.order.clones as usize]);
+        .flat_map(|job| vec![u64::from(job.group); job.order.clone_count as usize]);
     assert_eq!(ours.collect::<Vec<u64>>(), theirs);
     assert_eq!(theirs, [0, 0, 1, 1, 2]);
 }

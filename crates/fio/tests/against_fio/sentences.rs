@@ -1,7 +1,7 @@
 //! Every sentence that says what fio does, beside what fio does.
 
 use crate::{Fio, ours};
-use diskperf_fio::{Files, JobFile, Surroundings};
+use diskperf_fio::{FileSource, JobEnvironment, JobFile};
 use serde_json::Value;
 use std::path::Path;
 
@@ -513,7 +513,7 @@ fn whole(options: &str) -> String {
 /// files become.
 fn said(text: &str) -> String {
     let plan = |file: &JobFile| {
-        let planned = diskperf_fio::plan::files(&file.jobs[0], 0, &Default::default());
+        let planned = diskperf_fio::plan::plan_files(&file.jobs[0], 0, &Default::default());
         planned
             .err()
             .map_or(String::new(), |problem| problem.render(false))
@@ -522,7 +522,7 @@ fn said(text: &str) -> String {
         Err(errors) => errors.render(false),
         Ok(file) => {
             let warnings = file.warnings.iter().map(|warning| warning.render(false));
-            let ignored = file.ignored.iter().map(|ignored| ignored.why.to_owned());
+            let ignored = file.ignored.iter().map(|ignored| ignored.reason.to_owned());
             let all: Vec<String> = warnings.chain(ignored).chain([plan(&file)]).collect();
             all.join("\n")
         }
@@ -624,9 +624,9 @@ fn sections_in_included_files_end_them_as_in_fio() {
     }
     let files = INCLUDED.iter();
     let files = files.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    let surroundings = Surroundings {
-        files: Files::Memory(files.collect()),
-        ..Surroundings::default()
+    let surroundings = JobEnvironment {
+        file_source: FileSource::Memory(files.collect()),
+        ..JobEnvironment::default()
     };
     let before = "[x]\nioengine=null\nsize=64k\nrw=read\n";
     let after = "[z]\nioengine=null\nsize=32k\nrw=write\n";
@@ -648,7 +648,7 @@ fn sections_in_included_files_end_them_as_in_fio() {
                 continue;
             }
         };
-        let block_bytes = file.jobs[0].blocks.bytes.read;
+        let block_bytes = file.jobs[0].blocks.fixed_bytes.read;
         assert_eq!(total(&output), Some((64 << 10) / block_bytes + 8), "{text}");
         let said = file.warnings.iter().map(|warning| warning.render(false));
         let said: String = said.collect();

@@ -236,7 +236,7 @@ fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> 
 
 fn apart(one: &Program, other: &Program) -> String {
     if let (Some(one), Some(other)) = (one.fio_job(), other.fio_job()) {
-        let options = one.options_apart(other).into_iter();
+        let options = one.differing_options(other).into_iter();
         let options: Vec<String> = options
             .map(|(key, [one, other])| {
                 let written = |value: Option<&str>| match value {

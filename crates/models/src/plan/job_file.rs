@@ -17,7 +17,7 @@ use crate::rig::ONCE;
 use areas::Layout;
 use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
 use diskperf_catalogue::Component;
-use diskperf_fio::job::Engine;
+use diskperf_fio::job::IoEngine;
 use diskperf_fio::plan::{self, FileSize};
 use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
@@ -113,7 +113,7 @@ fn job(
     let globals = file
         .global_options
         .iter()
-        .filter(|(key, _)| section.says(key));
+        .filter(|(key, _)| section.has_option(key));
     let options = globals.chain(&section.options_as_written).cloned();
     let job = Job {
         name: Some(name(file, number)),
@@ -163,42 +163,53 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
 
 /// Describes a job, such as `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1
 /// MiB`.
-fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &Ground) -> String {
+fn what_it_does(
+    job: &fio::JobDefinition,
+    existing: &BTreeMap<String, FileSize>,
+    ground: &Ground,
+) -> String {
     let job = &ground.fitted(job).0;
-    if let Some(log) = &job.iolog.read {
+    if let Some(log) = &job.iolog.replayed_path {
         return format!("the I/O of the log {log}");
     }
-    let files = plan::files_of_clones(job, existing).unwrap_or_default();
-    let clones = u64::from(job.order.clones);
-    if job.engine.engine == Engine::Cpuio {
-        let runtime_s = job.times.runtime_us as f64 / 1e6;
-        let load = job.engine.cpu.load_percent;
+    let files = plan::plan_clone_files(job, existing).unwrap_or_default();
+    let clones = u64::from(job.order.clone_count);
+    if job.engine.engine == IoEngine::Cpuio {
+        let runtime_s = job.durations.runtime_us as f64 / 1e6;
+        let load = job.engine.cpu_load.load_percent;
         return format!("{load} % of a processor, at most {runtime_s} s");
     }
     let rw = format!("{:?}", job.pattern.access);
-    let (smallest, largest) = (job.smallest_block_bytes(), job.largest_block_bytes());
+    let (smallest, largest) = (job.block_bytes_min(), job.block_bytes_max());
     let mut told = format!("{} of {}", rw.to_lowercase(), format_size(smallest));
     if largest > smallest {
         told += &format!(" to {}", format_size(largest));
     }
-    if let Some(ios) = files.first().and_then(|files| plan::ios(job, files)) {
+    if let Some(ios) = files
+        .first()
+        .and_then(|files| plan::predict_ios(job, files))
+    {
         let total = ios.total().saturating_mul(clones);
         let bytes = format_size(total.saturating_mul(largest));
         told += &format!(", {total} I/Os, {bytes} in all");
         told += &duration::estimate(job, ios.total());
     }
-    if job.times.runtime_us > 0 {
-        let at_most = if job.times.time_based { "" } else { "at most " };
-        told += &format!(", {at_most}{} s", job.times.runtime_us as f64 / 1e6);
+    if job.durations.runtime_us > 0 {
+        let at_most = if job.durations.is_time_based {
+            ""
+        } else {
+            "at most "
+        };
+        told += &format!(", {at_most}{} s", job.durations.runtime_us as f64 / 1e6);
     }
-    if job.times.ramp_us > 0 {
-        told += &format!(" after a ramp of {} s", job.times.ramp_us as f64 / 1e6);
+    if job.durations.ramp_us > 0 {
+        told += &format!(" after a ramp of {} s", job.durations.ramp_us as f64 / 1e6);
     }
-    told += &format!(", depth {}", job.engine.depth_reached().max(1));
+    told += &format!(", depth {}", job.engine.effective_depth().max(1));
     if clones > 1 {
         told += &format!(", {clones} clones");
     }
-    if let Some(awaited) = &job.order.wait_for {
+    if let Some(awaited) = &job.order.awaited_job {
         told += &format!(", after [{awaited}]");
     }
     let all: BTreeMap<_, _> = files
@@ -231,7 +242,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
         return Ok(());
     };
     let keys = ["nrfiles", "numjobs", "filename"];
-    let said: Vec<&str> = keys.into_iter().filter(|key| job.says(key)).collect();
+    let said: Vec<&str> = keys.into_iter().filter(|key| job.has_option(key)).collect();
     let Some(first) = said.first() else {
         return Err(LaboratoryError::Request(format!(
             "the job file has {total} files in {} sections, and a plan holds {FILES_MAX}; split it",
@@ -243,7 +254,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
         "the job file has {total} files, and a plan holds {FILES_MAX}"
     ))
     .at(
-        job.place_of(first),
+        job.option_place(first),
         format!("{} of them are of [{}]", plan::file_count(job), job.name),
     )
     .help(format!("lower {}", said.join(" or ")));
@@ -280,8 +291,8 @@ fn places(file: &JobFile) -> Vec<usize> {
     let mut walls: Vec<Wall> = Vec::new();
     let mut base = 0;
     for job in &file.jobs {
-        let (earliest_us, latest_us) = job.times.start_delay_us;
-        let own = match job.order.stonewall {
+        let (earliest_us, latest_us) = job.durations.start_delay_us;
+        let own = match job.order.waits_for_earlier_jobs {
             true => {
                 let before = base;
                 base = places.iter().max().map_or(0, |last| last + 1);
@@ -297,7 +308,7 @@ fn places(file: &JobFile) -> Vec<usize> {
                 passed.last().map_or(base, |wall| wall.before)
             }
         };
-        let awaited = job.waits_for.map_or(0, |number| places[number]);
+        let awaited = job.awaited_job.map_or(0, |number| places[number]);
         places.push(awaited.max(own));
     }
     // A step is never empty: whoever waits does so for one that has a job.
@@ -326,7 +337,7 @@ mod tests {
     use crate::files::NoFiles;
     use crate::job_file::of_text;
     use diskperf_battery::Medium;
-    use diskperf_fio::Surroundings;
+    use diskperf_fio::JobEnvironment;
 
     fn anywhere() -> Ground {
         Ground {
@@ -341,7 +352,7 @@ mod tests {
     }
 
     fn steps(text: &str) -> Vec<Vec<String>> {
-        let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
+        let text = of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
         let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
         suite.steps.iter().map(names).collect()
@@ -368,7 +379,7 @@ mod tests {
         ] {
             let headers = (0..sections).map(|number| format!("[s{number}]\n"));
             let text = format!("[global]\nsize=64k\n{}", headers.collect::<String>());
-            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let (suite, told) =
                 suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
             assert_eq!(crate::plan::step_title(&suite.steps[0]), expected);
@@ -394,7 +405,7 @@ mod tests {
             ("create_on_open=1", ":3:16"),
         ] {
             let text = format!("[x]\nsize=1m\n{option}\n");
-            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
@@ -417,7 +428,7 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nsize=4g\n{options}\n");
-            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(
@@ -432,7 +443,7 @@ mod tests {
         let text = of_text(
             ("x.fio", &format!("[global]\nsize=4g\n{sections}")),
             &[],
-            &Surroundings::default(),
+            &JobEnvironment::default(),
         )
         .unwrap();
         let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
@@ -452,7 +463,7 @@ mod tests {
             ("fill_device=1\nbs=3k", mebibyte - mebibyte % 3072),
         ] {
             let text = format!("[x]\nrw=write\n{options}\n");
-            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let ground = Ground {
                 free_bytes: Some(mebibyte),
                 ..anywhere()
@@ -466,7 +477,7 @@ mod tests {
     #[test]
     fn a_result_keeps_what_the_sections_above_it_say() {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
-        let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
+        let text = of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
         let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let said: Vec<_> = suite.jobs().map(Job::values).collect();
         let pairs = |values: &BTreeMap<String, String>| {
@@ -482,7 +493,7 @@ mod tests {
         let text = of_text(
             ("x.fio", "[x]\nsize=1m\ndirect=1\n"),
             &[],
-            &Surroundings::default(),
+            &JobEnvironment::default(),
         )
         .unwrap();
         for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {

@@ -12,7 +12,7 @@ use crate::program::ProgramError;
 use crate::ring::slots::{CompletedRequest, Slots};
 use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_fio::Direction;
-use diskperf_fio::job::{Engine, ErrorKind};
+use diskperf_fio::job::{ErrorKind, IoEngine};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
@@ -81,7 +81,7 @@ impl RequestSource for JobClone<'_> {
         let (request, response) = (&done.request, done.response);
         let path = || ring.path(request.file);
         // As in fio, no limit is of calls on names.
-        let is_watched = !self.job.engine.engine.is_of_names();
+        let is_watched = !self.job.engine.engine.acts_on_names();
         if is_watched {
             self.monitor.record_completion(request, response, path)?;
         }
@@ -124,7 +124,7 @@ impl JobClone<'_> {
     /// Decides the next step: first the work that the last I/O requires, then the next I/O.
     fn decide_step(&mut self, ring: &IoRing<'_>) -> Result<RingStep, ProgramError> {
         let slots = &ring.slots;
-        let batch = self.job.engine.batch.max(1) as usize;
+        let batch = self.job.engine.submit_batch.max(1) as usize;
         if slots.unsubmitted_requests().len() >= batch {
             return Ok(RingStep::Submit(None));
         }
@@ -136,7 +136,7 @@ impl JobClone<'_> {
         // The sync of libaio is a call that returns when it is done; all that is in flight
         // goes on meanwhile.
         let waits_for_syncs =
-            self.job.engine.engine == Engine::Libaio && self.log_position.is_none();
+            self.job.engine.engine == IoEngine::Libaio && self.log_position.is_none();
         if waits_for_syncs && self.syncs_in_flight > 0 {
             return Ok(self.reap_next(ring, None));
         }
@@ -232,7 +232,7 @@ impl JobClone<'_> {
             self.drawn_io = Some(held);
             return Ok(self.leave_ring(ring, halt));
         }
-        if self.job.engine.serialize_overlap {
+        if self.job.engine.serializes_overlap {
             let range = io.offset_bytes..io.offset_bytes + u64::from(io.bytes);
             if ring
                 .slots
@@ -259,7 +259,7 @@ impl JobClone<'_> {
     fn follow_up(&mut self, ring: &IoRing<'_>, io: FileIo) -> Option<HaltReason> {
         let direction = io.direction;
         let is_before_its_write =
-            direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
+            direction == Direction::Trim && self.job.pattern.access.includes(Direction::Write);
         let trims = self.due_trims(&io);
         let is_followed = is_before_its_write || self.file_lock.is_some() || !trims.is_empty();
         if is_followed || self.backlog_batch(ring).is_some() {
@@ -320,9 +320,9 @@ impl JobClone<'_> {
     /// flight to fill the slots again.
     fn reap_to_refill(&self, ring: &IoRing<'_>) -> RingStep {
         let engine = &self.job.engine;
-        let least = engine.complete_min.max(1) as usize;
+        let least = engine.completions_min.max(1) as usize;
         // Without a maximum, fio takes as many as the minimum.
-        let most = engine.complete_max.map_or(least, |most| most as usize);
+        let most = engine.completions_max.map_or(least, |most| most as usize);
         let at_least = least.min(ring.slots.in_use_count());
         RingStep::Reap {
             at_least,
@@ -356,12 +356,12 @@ impl JobClone<'_> {
         errno: Errno,
     ) -> bool {
         let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
-        if self.job.files.fills && has_no_space && operation == Operation::Write {
+        if self.job.files.fills_device && has_no_space && operation == Operation::Write {
             self.is_device_full = true;
             return true;
         }
         let errors = &self.job.errors;
-        let passes_over = errors.passes_over(error_kind(operation), errno.number());
+        let passes_over = errors.ignores(error_kind(operation), errno.number());
         if passes_over {
             system.count_error(errno);
         }

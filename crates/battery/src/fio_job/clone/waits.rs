@@ -6,7 +6,7 @@ use super::source::{DrawnIo, HaltReason};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::job::FileLock;
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
@@ -17,7 +17,7 @@ impl JobClone<'_> {
     /// Takes a turn in the job's flow for one I/O. If other jobs go first, returns the reason why
     /// the clone leaves its ring.
     pub(super) fn wait_for_flow_turn(&self, system: &System) -> Option<HaltReason> {
-        if self.job.order.flow == 0 {
+        if self.job.order.flow_weight == 0 {
             return None;
         }
         let notices = system.notices();
@@ -169,12 +169,12 @@ impl JobClone<'_> {
         let begin = system.now();
         let after = |microseconds: u32| begin + Nanoseconds(u64::from(microseconds) * 1000);
         let (spun, ended) = (
-            after(think.spin_us.min(think.time_us)),
-            after(think.time_us),
+            after(think.busy_us.min(think.pause_us)),
+            after(think.pause_us),
         );
         self.pass_time_until(system, spun, false).await?;
         self.pass_time_until(system, ended, true).await?;
-        if self.job.rate.ignore_think {
+        if self.job.rate.ignores_think_time {
             let paused = system.now().since(begin);
             self.rate_limits.exclude_pause(direction, paused);
         }
@@ -186,9 +186,9 @@ impl JobClone<'_> {
 /// Returns whether it waited.
 pub(super) async fn wait_for_job(
     (system, worker): (&mut System, &Worker),
-    job: &Job,
+    job: &JobDefinition,
 ) -> Result<bool, ProgramError> {
-    let Some(name) = &job.order.wait_for else {
+    let Some(name) = &job.order.awaited_job else {
         return Ok(false);
     };
     let company = &worker.company;

@@ -3,7 +3,7 @@
 use super::super::stream::{IoStream, NextIo};
 use super::super::tests::installed::is_fio_installed;
 use crate::company::{Companies, Earlier};
-use diskperf_fio::{Direction, JobFile, Surroundings, plan};
+use diskperf_fio::{Direction, JobEnvironment, JobFile, plan};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -146,13 +146,13 @@ fn theirs(case: &str) -> Vec<Logged> {
 }
 
 fn ours(case: &str) -> Vec<Logged> {
-    let parsed = JobFile::parse("job.fio", &job_file(case), &Surroundings::default());
+    let parsed = JobFile::parse("job.fio", &job_file(case), &JobEnvironment::default());
     let parsed = parsed.unwrap_or_else(|errors| panic!("{case}: {errors}"));
     let existing = BTreeMap::from([("f".to_owned(), plan::FileSize::Fixed(FILE_BYTES))]);
     let mut earlier = Earlier::default();
     let mut ios = Vec::new();
     for job in &parsed.jobs {
-        let files = plan::files(job, 0, &existing).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let files = plan::plan_files(job, 0, &existing).unwrap_or_else(|e| panic!("{case}: {e}"));
         let companies = Companies::after(earlier.clone());
         let mut stream = IoStream::new(job, &files, (&companies.seat(0), SEED));
         loop {

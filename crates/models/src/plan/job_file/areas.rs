@@ -1,9 +1,9 @@
 //! Areas of a drive, or of a user's file, that stand for the files and devices of a job file.
 
 use super::FILES_SHOWN_MAX;
-use diskperf_fio::job::Engine;
+use diskperf_fio::job::IoEngine;
 use diskperf_fio::plan;
-use diskperf_fio::{Job, JobFile};
+use diskperf_fio::{JobDefinition, JobFile};
 use diskperf_timeline::units::format_size;
 use std::collections::{BTreeMap, HashMap};
 
@@ -133,14 +133,14 @@ fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
     let mut needs: Vec<(String, Option<u64>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     for job in file.jobs.iter().filter(|job| has_areas(job)) {
-        for clone in 0..job.order.clones {
-            let planned = plan::files(job, clone, &BTreeMap::new());
+        for clone in 0..job.order.clone_count {
+            let planned = plan::plan_files(job, clone, &BTreeMap::new());
             let lengths: HashMap<String, u64> = planned
                 .into_iter()
                 .flatten()
                 .map(|file| (file.path, file.region.file_bytes))
                 .collect();
-            for path in plan::paths(job, clone) {
+            for path in plan::file_paths(job, clone) {
                 let bytes = lengths.get(&path).copied();
                 match numbers.get(&path) {
                     Some(number) => {
@@ -160,24 +160,24 @@ fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
 
 /// Reports whether a job reads or writes files that it names. The files of a log are its own, and a
 /// file that grows needs no area.
-fn has_areas(job: &Job) -> bool {
+fn has_areas(job: &JobDefinition) -> bool {
     let engine = job.engine.engine;
-    let has_data = engine.moves_data() && engine != Engine::Cpuio;
-    has_data && !job.files.appends && job.iolog.read.is_none()
+    let has_data = engine.moves_data() && engine != IoEngine::Cpuio;
+    has_data && !job.files.is_appended && job.iolog.replayed_path.is_none()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::job_file::{of_text, parse};
-    use diskperf_fio::Surroundings;
+    use diskperf_fio::JobEnvironment;
 
     const MIB: u64 = 1 << 20;
 
     /// Each file as `path start length`, in MiB.
     fn layout(text: &str, room_bytes: u64) -> (Vec<String>, bool) {
         let file =
-            parse(&of_text(("x.fio", text), &[], &Surroundings::default()).unwrap()).unwrap();
+            parse(&of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap()).unwrap();
         let layout = Layout::new(&file, Some(room_bytes));
         let shown = layout.areas.iter().map(|(path, area)| {
             let [start, length] = [area.start_bytes, area.length_bytes];

@@ -1,6 +1,6 @@
 //! Estimated duration of a job that ends with its amount of I/O.
 
-use diskperf_fio::{Direction, Job};
+use diskperf_fio::{Direction, JobDefinition};
 
 /// Rate for an estimate on storage of unknown speed: a fast drive with one I/O in flight.
 const IOS_PER_S: f64 = 10_000.0;
@@ -12,8 +12,8 @@ const PRACTICAL_S_MAX: f64 = 7.0 * 86_400.0;
 
 /// Describes the time that a clone needs for its I/Os, for the plan. The text is empty if a runtime
 /// ends the job or if the time is short.
-pub(super) fn estimate(job: &Job, ios: u64) -> String {
-    if job.times.runtime_us > 0 {
+pub(super) fn estimate(job: &JobDefinition, ios: u64) -> String {
+    if job.durations.runtime_us > 0 {
         return String::new();
     }
     let paced_s = paced_s(job, ios as f64);
@@ -34,9 +34,9 @@ pub(super) fn estimate(job: &Job, ios: u64) -> String {
 }
 
 /// Minimum time that the job's rate and its pauses take, in seconds.
-fn paced_s(job: &Job, ios: f64) -> f64 {
+fn paced_s(job: &JobDefinition, ios: f64) -> f64 {
     let slowest = |&direction: &Direction| {
-        let bytes = job.blocks.sizes(direction).bounds().0 as f64;
+        let bytes = job.blocks.choice(direction).bounds_bytes().0 as f64;
         let by_bytes = job
             .rate
             .bytes_per_s
@@ -52,7 +52,7 @@ fn paced_s(job: &Job, ios: f64) -> f64 {
     let directions = job.pattern.access.directions();
     // Of a mix, each direction has a rate of its own.
     let of_rate = directions.iter().map(slowest).fold(0.0, f64::max) / directions.len() as f64;
-    let pauses = f64::from(job.think.time_us) / 1e6 / f64::from(job.think.after_ios.max(1));
+    let pauses = f64::from(job.think.pause_us) / 1e6 / f64::from(job.think.ios_between.max(1));
     let paced_s = ios * of_rate.max(pauses);
     if paced_s.is_finite() { paced_s } else { 0.0 }
 }
@@ -76,7 +76,7 @@ fn in_words(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use crate::job_file::{of_text, parse};
-    use diskperf_fio::Surroundings;
+    use diskperf_fio::JobEnvironment;
     use diskperf_fio::plan;
     use std::collections::BTreeMap;
 
@@ -102,11 +102,11 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nrw=read\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let file =
-                parse(&of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap()).unwrap();
+            let file = parse(&of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
+                .unwrap();
             let job = &file.jobs[0];
-            let files = plan::files(job, 0, &BTreeMap::new()).unwrap();
-            let ios = plan::ios(job, &files).map_or(0, |ios| ios.total());
+            let files = plan::plan_files(job, 0, &BTreeMap::new()).unwrap();
+            let ios = plan::predict_ios(job, &files).map_or(0, |ios| ios.total());
             let estimate = super::estimate(job, ios);
             match expected {
                 "" => assert_eq!(estimate, "", "{options}"),

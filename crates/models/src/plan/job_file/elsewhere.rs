@@ -1,43 +1,50 @@
 //! Job options without files and devices: engines that send their I/Os elsewhere, and commands
 //! beside a job.
 
-use diskperf_fio::{Job, Problem};
+use diskperf_fio::{JobDefinition, Problem};
 
 /// Lists the problems of a job that storage of this machine cannot run but a model can.
-pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
-    let engine = job.engine.elsewhere.filter(|other| !other.is_same_here());
+pub(super) fn not_on_storage(job: &JobDefinition) -> Vec<Problem> {
+    let engine = job
+        .engine
+        .foreign_engine
+        .filter(|other| !other.is_equivalent_here());
     let engine = engine.map(|other| {
         let title = format!("ioengine={} on storage of this machine", other.name);
         let help = "model the drive, as by --on bare-nvme-tlc, or use ioengine=libaio on a device that the system has mapped";
-        job.refuse("ioengine", &title, &other.why_not_here(), help)
+        job.option_error("ioengine", &title, &other.unavailable_reason(), help)
     });
     engine.into_iter().collect()
 }
 
 /// Notes on a job that storage of this machine runs in another way.
-pub(super) fn notes_on_storage(job: &Job) -> Vec<String> {
+pub(super) fn notes_on_storage(job: &JobDefinition) -> Vec<String> {
     let why =
         "diskperf runs no commands of a job file; run it yourself where the result depends on it";
     notes(job, why)
 }
 
 /// Notes on parts of a job that a model leaves out.
-pub(super) fn notes_on_model(job: &Job) -> Vec<String> {
+pub(super) fn notes_on_model(job: &JobDefinition) -> Vec<String> {
     notes(job, "a modelled drive is no part of this system")
 }
 
 /// Notes on the engine of a job, and on its commands that are not run. `why` is the reason.
-fn notes(job: &Job, why: &str) -> Vec<String> {
+fn notes(job: &JobDefinition, why: &str) -> Vec<String> {
     let of_command =
         |(key, command): (&str, &str)| format!("{key}: the command `{command}` is not run: {why}");
-    let of_engine = job.engine.elsewhere.iter().map(|other| other.note());
+    let of_engine = job
+        .engine
+        .foreign_engine
+        .iter()
+        .map(|other| other.equivalence_note());
     of_engine.chain(commands(job).map(of_command)).collect()
 }
 
-fn commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
+fn commands(job: &JobDefinition) -> impl Iterator<Item = (&'static str, &str)> {
     let commands = [
-        ("exec_prerun", &job.order.run_before),
-        ("exec_postrun", &job.order.run_after),
+        ("exec_prerun", &job.order.command_before),
+        ("exec_postrun", &job.order.command_after),
     ];
     commands
         .into_iter()

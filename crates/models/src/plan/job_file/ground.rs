@@ -4,7 +4,7 @@ use super::areas::Layout;
 use super::{elsewhere, missing};
 use crate::model::computer::Computer;
 use diskperf_battery::Medium;
-use diskperf_fio::job::{Allocation, Amount, Engine, SyncFlag, ZoneMode};
+use diskperf_fio::job::{Amount, FileAllocation, IoEngine, SyncFlag, ZoneMode};
 use diskperf_fio::plan::{self, FileSize, PlannedFile};
 use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
@@ -67,12 +67,12 @@ impl Ground {
     }
 
     /// Verifies that the target supports everything that a job needs.
-    pub(super) fn check(&self, job: &fio::Job) -> Result<(), Errors> {
+    pub(super) fn check(&self, job: &fio::JobDefinition) -> Result<(), Errors> {
         if !job.files.may_create && self.room_bytes.is_none() && job.engine.engine.moves_data() {
             let label = "files are made in a directory where there are none";
             let help = "remove it, or name a device or a file that is there by --on";
             let title = "allow_file_create=0";
-            return Err(Errors::from(job.refuse(
+            return Err(Errors::from(job.option_error(
                 "allow_file_create",
                 title,
                 label,
@@ -83,7 +83,9 @@ impl Ground {
             let label = "the write pointers of its zones are not read, and no zone is reset";
             let help = "name a file or a device without zones by --on, or model the drive";
             let title = "zonemode=zbd on a zoned block device";
-            return Err(Errors::from(job.refuse("zonemode", title, label, help)));
+            return Err(Errors::from(
+                job.option_error("zonemode", title, label, help),
+            ));
         }
         if self.is_real {
             return Errors::none_of(elsewhere::not_on_storage(job));
@@ -91,10 +93,10 @@ impl Ground {
         if self.direct.is_none() {
             return Ok(());
         }
-        let discards = !job.engine.engine.is_of_names();
-        if discards && job.pattern.access.does(Direction::Trim) {
+        let discards = !job.engine.engine.acts_on_names();
+        if discards && job.pattern.access.includes(Direction::Trim) {
             let problem = Problem::error("no modelled kernel has discards")
-                .at(job.place_of("rw"), "this discards")
+                .at(job.option_place("rw"), "this discards")
                 .help("give another `rw`, or a real block device");
             return Err(problem.into());
         }
@@ -111,11 +113,11 @@ impl Ground {
         };
         let mut notes = Vec::new();
         for job in &mut file.jobs {
-            if !job.files.fills || job.files.size_bytes.is_some() {
+            if !job.files.fills_device || job.files.size_bytes.is_some() {
                 continue;
             }
-            let bytes = free_bytes / u64::from(job.order.clones);
-            let bytes = bytes - bytes % job.largest_block_bytes();
+            let bytes = free_bytes / u64::from(job.order.clone_count);
+            let bytes = bytes - bytes % job.block_bytes_max();
             let size_bytes = job.target.size.and_then(Amount::bytes);
             if size_bytes.is_some_and(|size_bytes| size_bytes <= bytes) {
                 continue;
@@ -138,7 +140,7 @@ impl Ground {
     }
 
     /// Adapts a job to the target. Returns it with notes on changed options.
-    pub(super) fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
+    pub(super) fn fitted(&self, job: &fio::JobDefinition) -> (fio::JobDefinition, Vec<String>) {
         let mut fitted = job.clone();
         if self.is_real {
             let notes = elsewhere::notes_on_storage(job).into_iter();
@@ -151,23 +153,23 @@ impl Ground {
         if job.data.duplicate_percent > 0 {
             notes.push("dedupe_percentage changes nothing: a modelled drive has no data");
         }
-        if direct != job.engine.direct {
-            fitted.engine.direct = direct;
+        if direct != job.engine.is_direct {
+            fitted.engine.is_direct = direct;
             notes.push(match direct {
                 true => "direct=1, since programs have the drive by itself",
                 false => "direct=0, since the kernel cannot bypass its buffer cache",
             });
         }
-        if job.sync.flag != SyncFlag::None && !direct {
-            fitted.sync.flag = SyncFlag::None;
+        if job.sync.open_flag != SyncFlag::None && !direct {
+            fitted.sync.open_flag = SyncFlag::None;
             notes.push("sync=none, since the kernel opens no file so");
         }
         if matches!(
             job.files.allocation,
-            Allocation::Native | Allocation::Posix | Allocation::Keep
+            FileAllocation::Native | FileAllocation::Posix | FileAllocation::KeepSize
         ) {
-            fitted.files.allocation = Allocation::Truncate;
-            if job.says("fallocate") {
+            fitted.files.allocation = FileAllocation::Truncate;
+            if job.has_option("fallocate") {
                 notes.push("fallocate=truncate, since the kernel has no such call");
             }
         }
@@ -177,9 +179,9 @@ impl Ground {
     }
 
     /// Returns a note if a job trims files of a directory by its engine's discards.
-    fn trims_of_files(&self, job: &fio::Job) -> Option<String> {
-        let trims = job.pattern.access.does(Direction::Trim) && self.room_bytes.is_none();
-        (trims && job.engine.engine != Engine::Falloc).then(|| {
+    fn trims_of_files(&self, job: &fio::JobDefinition) -> Option<String> {
+        let trims = job.pattern.access.includes(Direction::Trim) && self.room_bytes.is_none();
+        (trims && job.engine.engine != IoEngine::Falloc).then(|| {
             "a trim frees blocks of its file; fio trims devices alone, and ends at the first trim of a file"
                 .to_owned()
         })
@@ -188,12 +190,12 @@ impl Ground {
     /// Returns a note if a job reaches beyond the end of its target or area.
     pub(super) fn shortened(
         &self,
-        job: &fio::Job,
+        job: &fio::JobDefinition,
         existing: &BTreeMap<String, FileSize>,
     ) -> Option<String> {
         let room_bytes = self.room_bytes?;
-        let mut files = (0..job.order.clones)
-            .filter_map(|clone| plan::files(job, clone, existing).ok())
+        let mut files = (0..job.order.clone_count)
+            .filter_map(|clone| plan::plan_files(job, clone, existing).ok())
             .flatten();
         let reaches_beyond =
             |file: &PlannedFile| file.region.used_bytes() < file.region.length_bytes;
@@ -220,11 +222,15 @@ impl Ground {
 
     /// Returns the existing files by their names in a job: areas of the target, or the whole
     /// target.
-    pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, FileSize> {
+    pub(super) fn existing(
+        &self,
+        job: &fio::JobDefinition,
+        layout: &Layout,
+    ) -> BTreeMap<String, FileSize> {
         let Some(room_bytes) = self.room_bytes else {
             return BTreeMap::new();
         };
-        let paths = (0..job.order.clones).flat_map(|clone| plan::paths(job, clone));
+        let paths = (0..job.order.clone_count).flat_map(|clone| plan::file_paths(job, clone));
         let length = |path: &str| {
             layout
                 .area(path)

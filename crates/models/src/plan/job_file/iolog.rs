@@ -5,7 +5,7 @@ use crate::files::Files;
 use crate::job_file::log_paths;
 use diskperf_battery::Script;
 use diskperf_blocktrace::{ReadOptions, Reader};
-use diskperf_fio::{Errors, Job, JobFile};
+use diskperf_fio::{Errors, JobDefinition, JobFile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,15 +14,18 @@ use std::path::PathBuf;
 /// # Errors
 ///
 /// Returns an error at the place of the option if the log cannot be read.
-pub(super) fn read(job: &Job, files: &dyn Files) -> Result<Option<Script>, LaboratoryError> {
-    let Some(path) = &job.iolog.read else {
+pub(super) fn read(
+    job: &JobDefinition,
+    files: &dyn Files,
+) -> Result<Option<Script>, LaboratoryError> {
+    let Some(path) = &job.iolog.replayed_path else {
         return Ok(None);
     };
     let script = open(path, files).and_then(|reader| Script::read(job, reader));
     let script = script.map_err(|why| {
         let title = format!("the log {path} cannot be repeated");
         let help = "give an iolog that fio or diskperf wrote by write_iolog=, or a binary trace of blktrace";
-        let problem = job.refuse("read_iolog", &title, &why, help);
+        let problem = job.option_error("read_iolog", &title, &why, help);
         LaboratoryError::request(Errors::from(problem))
     })?;
     Ok(Some(script))
@@ -41,7 +44,7 @@ fn open(path: &str, files: &dyn Files) -> Result<Reader, String> {
 /// Returns an error at the place of the option if a log would replace another.
 pub(super) fn require_apart(file: &JobFile, files: &dyn Files) -> Result<(), LaboratoryError> {
     let repeated = file.jobs.iter().filter_map(|job| {
-        let path = job.iolog.read.as_ref()?;
+        let path = job.iolog.replayed_path.as_ref()?;
         Some((PathBuf::from(path), format!("[{}] repeats it", job.section)))
     });
     let mut taken: BTreeMap<PathBuf, String> = repeated
@@ -53,7 +56,7 @@ pub(super) fn require_apart(file: &JobFile, files: &dyn Files) -> Result<(), Lab
             if let Some(other) = taken.insert(files.resolved(&path), use_of_it) {
                 let title = format!("the log {} would be lost", path.display());
                 let help = "name a log for each section by write_iolog=";
-                let problem = job.refuse("write_iolog", &title, &other, help);
+                let problem = job.option_error("write_iolog", &title, &other, help);
                 return Err(LaboratoryError::request(Errors::from(problem)));
             }
         }

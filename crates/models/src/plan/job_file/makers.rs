@@ -4,7 +4,7 @@ use super::Ground;
 use super::areas::Layout;
 use diskperf_battery::MadeBy;
 use diskperf_fio::plan::FileSize;
-use diskperf_fio::{Job, JobFile, plan};
+use diskperf_fio::{JobDefinition, JobFile, plan};
 use std::collections::BTreeMap;
 
 /// Returns the files of each job that other jobs make. As in fio, all sections are set up one after
@@ -27,7 +27,7 @@ pub(super) fn made_by_others(
                 let maker = makers.get(path.as_str()).map(|(_, length)| *length);
                 let length = maker.or_else(|| left.get(path.as_str()).copied());
                 if length.is_none_or(|length| length < *bytes) {
-                    let length = if file.jobs[number].lays_files_out() {
+                    let length = if file.jobs[number].lays_out_files() {
                         *bytes
                     } else {
                         0
@@ -51,7 +51,7 @@ pub(super) fn made_by_others(
                 *length = (*length).max(*bytes);
             }
         }
-        for number in here().filter(|number| file.jobs[*number].files.unlink) {
+        for number in here().filter(|number| file.jobs[*number].files.unlinks_at_end) {
             needs[number].keys().for_each(|path| {
                 left.remove(path.as_str());
             });
@@ -67,15 +67,15 @@ pub(super) fn existing(
     (ground, layout): (&Ground, &Layout),
 ) -> Vec<BTreeMap<String, FileSize>> {
     let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
-    let of_job = |job: &Job| {
+    let of_job = |job: &JobDefinition| {
         let mut existing = ground.existing(job, layout);
         for (path, &bytes) in &lengths {
             let size = existing.entry(path.clone());
-            size.or_insert(FileSize::LaidOut(bytes));
+            size.or_insert(FileSize::DrawnPerFile(bytes));
         }
         for (path, bytes) in needs(job, &existing)
             .into_iter()
-            .filter(|_| job.lays_files_out())
+            .filter(|_| job.lays_out_files())
         {
             let length = lengths.entry(path).or_default();
             *length = bytes.max(*length);
@@ -85,9 +85,9 @@ pub(super) fn existing(
     file.jobs.iter().map(of_job).collect()
 }
 
-fn needs(job: &Job, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
+fn needs(job: &JobDefinition, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
-    let clones = plan::files_of_clones(job, existing).unwrap_or_default();
+    let clones = plan::plan_clone_files(job, existing).unwrap_or_default();
     for file in clones.into_iter().flatten() {
         let bytes = needs.entry(file.path).or_default();
         *bytes = (*bytes).max(file.region.file_bytes);
@@ -99,7 +99,7 @@ fn needs(job: &Job, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u
 mod tests {
     use super::*;
     use crate::job_file::{of_text, parse};
-    use diskperf_fio::Surroundings;
+    use diskperf_fio::JobEnvironment;
 
     /// Who makes `x`, as each section sees it: itself, one before it, or one beside it.
     fn makers(sections: &[&str]) -> String {
@@ -108,7 +108,7 @@ mod tests {
             text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
         }
         let file =
-            parse(&of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap()).unwrap();
+            parse(&of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap()).unwrap();
         let places = super::super::places(&file);
         let ground = Ground {
             room_bytes: None,

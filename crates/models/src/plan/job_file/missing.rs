@@ -1,54 +1,54 @@
 //! System calls that jobs of fio use and modelled kernels lack.
 
-use diskperf_fio::job::Engine;
-use diskperf_fio::{Job, Problem};
+use diskperf_fio::job::IoEngine;
+use diskperf_fio::{JobDefinition, Problem};
 
 /// Returns the problem of a job that needs a system call which a modelled kernel lacks.
-pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
+pub(super) fn call(job: &JobDefinition, has_ftruncate: bool) -> Option<Problem> {
     let engine = job.engine.engine;
-    if job.sync.range.every_writes > 0 {
+    if job.sync.range_sync.writes_per_sync > 0 {
         let title = "no modelled kernel has sync_file_range";
         let help = "use `fsync`, or real storage";
-        return Some(job.refuse("sync_file_range", title, "this asks for it", help));
+        return Some(job.option_error("sync_file_range", title, "this asks for it", help));
     }
     if job.verify.has_trims() {
         let title = "no modelled kernel has discards";
         let help = "remove it, or give a real block device";
-        return Some(job.refuse("trim_percentage", title, "this discards", help));
+        return Some(job.option_error("trim_percentage", title, "this discards", help));
     }
     let missing = match engine {
-        Engine::Mmap => "no modelled kernel maps files into memory",
-        Engine::Splice => "no modelled kernel has splice",
-        Engine::Falloc => "no modelled kernel has fallocate",
-        Engine::Ftruncate if !has_ftruncate => "this kernel has no ftruncate",
-        Engine::Ftruncate
-        | Engine::Filecreate
-        | Engine::Filestat
-        | Engine::Filedelete
-        | Engine::Sync
-        | Engine::Psync
-        | Engine::Vsync
-        | Engine::Pvsync
-        | Engine::Pvsync2
-        | Engine::Libaio
-        | Engine::Posixaio
-        | Engine::IoUring
-        | Engine::Null
-        | Engine::Cpuio => return None,
+        IoEngine::Mmap => "no modelled kernel maps files into memory",
+        IoEngine::Splice => "no modelled kernel has splice",
+        IoEngine::Falloc => "no modelled kernel has fallocate",
+        IoEngine::Ftruncate if !has_ftruncate => "this kernel has no ftruncate",
+        IoEngine::Ftruncate
+        | IoEngine::Filecreate
+        | IoEngine::Filestat
+        | IoEngine::Filedelete
+        | IoEngine::Sync
+        | IoEngine::Psync
+        | IoEngine::Vsync
+        | IoEngine::Pvsync
+        | IoEngine::Pvsync2
+        | IoEngine::Libaio
+        | IoEngine::Posixaio
+        | IoEngine::IoUring
+        | IoEngine::Null
+        | IoEngine::Cpuio => return None,
     };
     let help = match engine {
-        Engine::Mmap | Engine::Splice => "use psync, or real storage",
-        Engine::Ftruncate => "use real storage, or a modelled system with an FFS",
+        IoEngine::Mmap | IoEngine::Splice => "use psync, or real storage",
+        IoEngine::Ftruncate => "use real storage, or a modelled system with an FFS",
         _ => "use real storage",
     };
-    Some(job.refuse("ioengine", missing, "this asks for it", help))
+    Some(job.option_error("ioengine", missing, "this asks for it", help))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Ground, suite};
     use crate::job_file::of_text;
-    use diskperf_fio::Surroundings;
+    use diskperf_fio::JobEnvironment;
     use diskperf_timeline::Experiment;
 
     #[test]
@@ -61,7 +61,7 @@ mod tests {
             ("sync_file_range=write:8 rw=write", true, "sync_file_range"),
         ] {
             let text = format!("[x]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let text = of_text(("x.fio", &text), &[], &Surroundings::default()).unwrap();
+            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let ground = |direct| Ground {
                 room_bytes: None,
                 direct,

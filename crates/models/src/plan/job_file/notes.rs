@@ -15,7 +15,7 @@ pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
     let ignored = file.ignored.iter().map(|ignored| {
         format!(
             "{}: {} is ignored: {}",
-            ignored.place, ignored.key, ignored.why
+            ignored.place, ignored.key, ignored.reason
         )
     });
     warnings.chain(ignored).collect()

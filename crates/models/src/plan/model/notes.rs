@@ -6,7 +6,7 @@ use super::super::title;
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_fio::{Direction, Job as Section};
+use diskperf_fio::{Direction, JobDefinition as Section};
 use diskperf_timeline::units::format_size;
 
 /// Divisor of the disk's size. In an area below this part, the actuator moves so little that the
@@ -89,7 +89,7 @@ impl ModelPlan {
 
     fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
         let access = section.pattern.access;
-        let reads = access.does(Direction::Read);
+        let reads = access.includes(Direction::Read);
         let range_bytes = job.program.range_bytes().filter(|_| reads)?;
         self.read_again(job, range_bytes, !access.is_random())
     }
