@@ -1,8 +1,8 @@
 //! Block trace with the results of its analysis.
 
 use diskperf_blocktrace::Notices;
-use diskperf_blocktrace::own::{About, Part};
-use diskperf_blocktrace::summary::Summary;
+use diskperf_blocktrace::own::{TraceFact, TracePart};
+use diskperf_blocktrace::summary::TraceSummary;
 use serde::Serialize;
 
 /// Trace with the results of its analysis.
@@ -15,11 +15,11 @@ pub struct Trace {
     /// Description of the analysed part; absent for the whole trace.
     pub part: Option<String>,
     /// Metadata of the trace, such as its origin.
-    pub about: Vec<About>,
+    pub about: Vec<TraceFact>,
     /// Parts of the trace, such as the repetitions of a run; always all of them.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TracePart>,
     /// Notices for the reader of the trace.
     pub notices: Notices,
     /// Summary of the requests in the trace.
-    pub summary: Summary,
+    pub summary: TraceSummary,
 }

@@ -13,7 +13,7 @@ use crate::program::{Input, Program, ProgramError};
 use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
-use diskperf_blocktrace::{Operation, Record};
+use diskperf_blocktrace::{TraceRecord, TracedOperation};
 use diskperf_system::{Buffer, EngineChoice, File, Open, RingOptions, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, ReplayPace, TraceFacts, WorkerMeasure};
 use source::TraceSource;
@@ -26,7 +26,7 @@ pub(crate) const NAME: &str = "replay";
 const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 /// Requests of a trace in the order of issue, as they are read. A read error ends them.
-pub type Requests = Box<dyn Iterator<Item = Result<Record, String>> + Send>;
+pub type Requests = Box<dyn Iterator<Item = Result<TraceRecord, String>> + Send>;
 
 /// Trace that can be read repeatedly, with the same requests each time.
 pub trait Trace: fmt::Debug + Send + Sync {
@@ -97,11 +97,11 @@ impl Program {
 }
 
 impl Replay {
-    fn issues_operation(&self, operation: Operation) -> bool {
+    fn issues_operation(&self, operation: TracedOperation) -> bool {
         match operation {
-            Operation::Read | Operation::Write | Operation::Flush => true,
-            Operation::Discard => self.discards,
-            Operation::WriteZeroes => false,
+            TracedOperation::Read | TracedOperation::Write | TracedOperation::Flush => true,
+            TracedOperation::Discard => self.discards,
+            TracedOperation::WriteZeroes => false,
         }
     }
 
@@ -234,8 +234,8 @@ impl Pattern for ReplayPattern {
 
 /// Returns the requests of a trace that the replay issues.
 fn requests_to_issue(replay: Replay, requests: Requests) -> Requests {
-    let is_made = move |record: &Record| {
-        let is_empty = record.length_bytes == 0 && record.operation != Operation::Flush;
+    let is_made = move |record: &TraceRecord| {
+        let is_empty = record.length_bytes == 0 && record.operation != TracedOperation::Flush;
         replay.issues_operation(record.operation) && !is_empty
     };
     Box::new(requests.filter(move |one| one.as_ref().map_or(true, &is_made)))

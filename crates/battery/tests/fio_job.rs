@@ -504,7 +504,7 @@ fn what_cannot_be_obeyed_is_refused_at_its_place() {
         let places = errors
             .problems()
             .iter()
-            .filter_map(|problem| problem.place());
+            .filter_map(|problem| problem.span());
         assert!(places.count() > 0, "{options}: {shown}");
         assert!(
             shown.contains(key) && shown.contains('^'),

@@ -4,7 +4,7 @@
 
 use diskperf_battery::replay::{Replay, Requests, Trace};
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
-use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::Specification;
 use diskperf_machine::{Circumstances, Machine, Rendezvous as Meeting};
@@ -28,7 +28,7 @@ const SEED: u64 = 1983;
 
 /// A trace in memory.
 #[derive(Debug)]
-struct List(Vec<Result<Record, String>>);
+struct List(Vec<Result<TraceRecord, String>>);
 
 impl Trace for List {
     fn requests(&self) -> Requests {
@@ -37,12 +37,16 @@ impl Trace for List {
 }
 
 /// A request of 4 KiB.
-fn request(operation: Operation, block: u64, (issued_ns, completed_ns): (u64, u64)) -> Record {
+fn request(
+    operation: TracedOperation,
+    block: u64,
+    (issued_ns, completed_ns): (u64, u64),
+) -> TraceRecord {
     let length_bytes = match operation {
-        Operation::Flush => 0,
+        TracedOperation::Flush => 0,
         _ => 4096,
     };
-    Record {
+    TraceRecord {
         issued_ns,
         completed_ns: Some(completed_ns),
         think_ns: None,
@@ -58,8 +62,8 @@ fn request(operation: Operation, block: u64, (issued_ns, completed_ns): (u64, u6
 
 const SPACE_BYTES: u64 = 1 << 20;
 
-fn replay(requests: &[Record], pace: ReplayPace, slots: u32) -> Replay {
-    let of = |wanted: Operation| {
+fn replay(requests: &[TraceRecord], pace: ReplayPace, slots: u32) -> Replay {
+    let of = |wanted: TracedOperation| {
         let some = requests.iter().filter(|one| one.operation == wanted);
         TraceOperation {
             requests: some.clone().count() as u64,
@@ -71,10 +75,10 @@ fn replay(requests: &[Record], pace: ReplayPace, slots: u32) -> Replay {
         begins: None,
         trace: Arc::new(List(requests.iter().copied().map(Ok).collect())),
         held: TraceFacts {
-            read: of(Operation::Read),
-            write: of(Operation::Write),
-            flush: of(Operation::Flush),
-            discard: of(Operation::Discard),
+            read: of(TracedOperation::Read),
+            write: of(TracedOperation::Write),
+            flush: of(TracedOperation::Flush),
+            discard: of(TracedOperation::Discard),
             largest_bytes: 4096,
             ..TraceFacts::default()
         },
@@ -186,11 +190,11 @@ const PACES: [ReplayPace; 4] = [
 ];
 
 /// Reads, writes and flushes, some of which overlap.
-fn mixed() -> Vec<Record> {
+fn mixed() -> Vec<TraceRecord> {
     let kind = |number: u64| match number % 7 {
-        2 | 5 => Operation::Write,
-        6 => Operation::Flush,
-        _ => Operation::Read,
+        2 | 5 => TracedOperation::Write,
+        6 => TracedOperation::Flush,
+        _ => TracedOperation::Read,
     };
     let times = |number: u64| (number * 50_000, number * 50_000 + 120_000);
     let one = |number: u64| request(kind(number), number * 37 % 256, times(number));
@@ -228,10 +232,10 @@ fn load_of(replayed: &Replayed) -> &LoadMeasure {
 
 #[test]
 fn in_open_loop_each_request_is_issued_at_its_moment() {
-    let requests: Vec<Record> = (0..500)
+    let requests: Vec<TraceRecord> = (0..500)
         .map(|number: u64| {
             let at_ns = number * number * 1001 + 13;
-            request(Operation::Read, number % 256, (at_ns, at_ns + 1))
+            request(TracedOperation::Read, number % 256, (at_ns, at_ns + 1))
         })
         .collect();
     for speed in [1.0, 2.5] {
@@ -241,7 +245,7 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
         let mut issued: Vec<u64> = found.1.iter().map(|one| one.issued.0).collect();
         issued.sort_unstable();
         let first = issued[0];
-        let gap = |one: &Record| {
+        let gap = |one: &TraceRecord| {
             let since_ns = one.issued_ns - requests[0].issued_ns;
             first + (since_ns as f64 / speed) as u64
         };
@@ -258,7 +262,7 @@ fn in_open_loop_each_request_is_issued_at_its_moment() {
 #[test]
 fn on_a_host_what_is_due_does_not_wait_for_what_is_near() {
     const GAP_NS: u64 = 900_000;
-    let at = |issued_ns| request(Operation::Read, 0, (issued_ns, issued_ns + 1));
+    let at = |issued_ns| request(TracedOperation::Read, 0, (issued_ns, issued_ns + 1));
     let pace = ReplayPace::Open { speed: 1.0 };
     let program = Program::of_replay(replay(&[at(0), at(GAP_NS)], pace, 8));
     let lag_ns = |_| {
@@ -277,8 +281,8 @@ fn on_a_host_what_is_due_does_not_wait_for_what_is_near() {
 /// they were to be issued.
 #[test]
 fn requests_that_wait_for_a_slot_are_counted() {
-    let requests: Vec<Record> = (0..100)
-        .map(|number| request(Operation::Read, number, (number, number + 1)))
+    let requests: Vec<TraceRecord> = (0..100)
+        .map(|number| request(TracedOperation::Read, number, (number, number + 1)))
         .collect();
     let pace = ReplayPace::Open { speed: 1.0 };
     let program = Program::of_replay(replay(&requests, pace, 4));
@@ -296,7 +300,7 @@ async fn recorded(
     system: &mut System,
     (depth, count): (u32, usize),
     pause: fn(u32) -> u64,
-) -> Vec<Record> {
+) -> Vec<TraceRecord> {
     let file = system.open("/dev/drive0", Open::READ.direct(true)).await;
     let file = file.expect("the drive");
     let options = RingOptions {
@@ -311,7 +315,7 @@ async fn recorded(
     };
     system.open_ring(options, &[file]).await.expect("a ring");
     let mut random = Pcg64::new(u128::from(SEED), 1);
-    let mut trace: Vec<Record> = Vec::new();
+    let mut trace: Vec<TraceRecord> = Vec::new();
     // When each slot may issue next, and what it issued last.
     let mut ready: Vec<Option<u64>> = vec![Some(system.now().0); depth as usize];
     let mut last = vec![0; depth as usize];
@@ -337,7 +341,7 @@ async fn recorded(
             };
             last[*slot] = trace.len();
             ready[*slot] = None;
-            trace.push(request(Operation::Read, block, (now, now)));
+            trace.push(request(TracedOperation::Read, block, (now, now)));
             system.submit(&[submission]).await.expect("submitted");
         }
         let under_way = ready.iter().filter(|at| at.is_none()).count();

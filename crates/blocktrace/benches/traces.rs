@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput};
 use diskperf_blocktrace::summary::Summarizer;
-use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_blocktrace::{ReadOptions, TraceReader};
 use std::io::Cursor;
 
 const LINES: u64 = 200_000;
@@ -33,9 +33,9 @@ fn options() -> ReadOptions {
     }
 }
 
-fn reader(text: &[u8]) -> Reader {
+fn reader(text: &[u8]) -> TraceReader {
     let input = Box::new(Cursor::new(text.to_vec()));
-    Reader::open("bench", input, &options()).expect("a trace")
+    TraceReader::open("bench", input, &options()).expect("a trace")
 }
 
 fn main() {

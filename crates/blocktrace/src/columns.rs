@@ -8,14 +8,14 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnPosition {
     /// Column number, counted from 1.
-    Number(usize),
+    Index(usize),
     /// Name of the column in the table's heading.
-    Name(String),
+    Heading(String),
 }
 
 /// Column of a quantity that has a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ColumnWithUnit<C, U> {
+pub(crate) struct MeasuredColumn<C, U> {
     pub(crate) column: C,
     pub(crate) unit: U,
 }
@@ -26,13 +26,13 @@ type UnitBytes = u64;
 /// Columns that make up a request, by their numbers from 1 or by their names in the heading:
 /// `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns<C = NamedColumn> {
+pub struct CsvColumns<C = NamedColumn> {
     /// Column of the time of issue.
-    pub(crate) time: ColumnWithUnit<C, TimeUnit>,
+    pub(crate) time: MeasuredColumn<C, TimeUnit>,
     pub(crate) operation: C,
-    pub(crate) offset: ColumnWithUnit<C, UnitBytes>,
-    pub(crate) length: ColumnWithUnit<C, UnitBytes>,
-    pub(crate) response: Option<ColumnWithUnit<C, TimeUnit>>,
+    pub(crate) offset: MeasuredColumn<C, UnitBytes>,
+    pub(crate) length: MeasuredColumn<C, UnitBytes>,
+    pub(crate) response: Option<MeasuredColumn<C, TimeUnit>>,
     pub(crate) device: Option<C>,
 }
 
@@ -40,23 +40,23 @@ pub struct Columns<C = NamedColumn> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedColumn(pub(crate) ColumnPosition);
 
-impl<C> Columns<C> {
+impl<C> CsvColumns<C> {
     /// Converts the position of each column by `find`.
     ///
     /// # Errors
     ///
     /// Returns the error of the first column that `find` rejects.
-    fn map_columns<D>(
+    fn try_map<D>(
         &self,
         mut find: impl FnMut(&C) -> Result<D, String>,
-    ) -> Result<Columns<D>, String> {
-        Ok(Columns {
-            time: self.time.map_column(&mut find)?,
+    ) -> Result<CsvColumns<D>, String> {
+        Ok(CsvColumns {
+            time: self.time.try_map_column(&mut find)?,
             operation: find(&self.operation)?,
-            offset: self.offset.map_column(&mut find)?,
-            length: self.length.map_column(&mut find)?,
+            offset: self.offset.try_map_column(&mut find)?,
+            length: self.length.try_map_column(&mut find)?,
             response: match &self.response {
-                Some(response) => Some(response.map_column(&mut find)?),
+                Some(response) => Some(response.try_map_column(&mut find)?),
                 None => None,
             },
             device: self.device.as_ref().map(find).transpose()?,
@@ -64,24 +64,24 @@ impl<C> Columns<C> {
     }
 }
 
-impl<C, U: Copy> ColumnWithUnit<C, U> {
-    fn map_column<D>(
+impl<C, U: Copy> MeasuredColumn<C, U> {
+    fn try_map_column<D>(
         &self,
         find: &mut impl FnMut(&C) -> Result<D, String>,
-    ) -> Result<ColumnWithUnit<D, U>, String> {
-        Ok(ColumnWithUnit {
+    ) -> Result<MeasuredColumn<D, U>, String> {
+        Ok(MeasuredColumn {
             column: find(&self.column)?,
             unit: self.unit,
         })
     }
 }
 
-impl Columns {
+impl CsvColumns {
     /// Reports whether the heading is needed to find any of the columns.
     pub(crate) fn needs_heading(&self) -> bool {
         let mut have = false;
-        let found = self.map_columns(|NamedColumn(column)| {
-            have |= matches!(column, ColumnPosition::Name(_));
+        let found = self.try_map(|NamedColumn(column)| {
+            have |= matches!(column, ColumnPosition::Heading(_));
             Ok(())
         });
         have && found.is_ok()
@@ -92,10 +92,10 @@ impl Columns {
     /// # Errors
     ///
     /// Fails for a name that the heading lacks.
-    pub(crate) fn resolve_numbers(&self, heading: &[&str]) -> Result<Columns<usize>, String> {
-        self.map_columns(|NamedColumn(column)| match column {
-            ColumnPosition::Number(number) => Ok(number - 1),
-            ColumnPosition::Name(name) => heading
+    pub(crate) fn resolve_indices(&self, heading: &[&str]) -> Result<CsvColumns<usize>, String> {
+        self.try_map(|NamedColumn(column)| match column {
+            ColumnPosition::Index(number) => Ok(number - 1),
+            ColumnPosition::Heading(name) => heading
                 .iter()
                 .position(|one| one.eq_ignore_ascii_case(name))
                 .ok_or_else(|| {
@@ -114,7 +114,7 @@ impl Columns {
     pub(crate) fn from_heading(heading: &[&str]) -> Option<Self> {
         let mut known: Vec<(String, usize)> = Vec::new();
         for (name, number) in heading.iter().zip(1..) {
-            let Some(usual) = option_name(&name.to_ascii_lowercase()) else {
+            let Some(usual) = suggest_column_option(&name.to_ascii_lowercase()) else {
                 continue;
             };
             if known.iter().any(|(one, _)| *one == usual) {
@@ -130,15 +130,15 @@ impl Columns {
 }
 
 /// Returns the `--columns` name of a heading's column, such as `time_us` for `timestamp_us`.
-fn option_name(name: &str) -> Option<String> {
+fn suggest_column_option(name: &str) -> Option<String> {
     const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
-    const TIMES: [(&str, &str); 4] = [
+    const TIME_SUFFIXES: [(&str, &str); 4] = [
         ("time_", "time_"),
         ("timestamp_", "time_"),
         ("response_", "response_"),
         ("latency_", "response_"),
     ];
-    let of_time = TIMES.iter().find_map(|(prefix, usual)| {
+    let of_time = TIME_SUFFIXES.iter().find_map(|(prefix, usual)| {
         let unit = name.strip_prefix(prefix)?;
         UNITS.contains(&unit).then(|| format!("{usual}{unit}"))
     });
@@ -170,7 +170,7 @@ fn format_heading(heading: &[&str]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-impl FromStr for Columns {
+impl FromStr for CsvColumns {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -180,7 +180,7 @@ impl FromStr for Columns {
             let (name, place) = part.split_once('=').ok_or_else(|| usage_error(part))?;
             let column = parse_column(part, place.trim())?;
             let unit = |prefix: &str| name.trim().strip_prefix(prefix).map(TimeUnit::from_str);
-            let bytes = |column, unit| Some(ColumnWithUnit { column, unit });
+            let bytes = |column, unit| Some(MeasuredColumn { column, unit });
             match name.trim() {
                 "op" => operation = Some(column),
                 "offset" => offset = bytes(column, 1),
@@ -191,11 +191,11 @@ impl FromStr for Columns {
                 _ => match (unit("time_"), unit("response_")) {
                     (Some(unit), _) => {
                         let unit = unit?;
-                        time = Some(ColumnWithUnit { column, unit });
+                        time = Some(MeasuredColumn { column, unit });
                     }
                     (_, Some(unit)) => {
                         let unit = unit?;
-                        response = Some(ColumnWithUnit { column, unit });
+                        response = Some(MeasuredColumn { column, unit });
                     }
                     (None, None) => return Err(usage_error(part)),
                 },
@@ -227,9 +227,9 @@ fn parse_column(part: &str, place: &str) -> Result<NamedColumn, String> {
         "" => return Err(usage_error(part)),
         place if is_number => match place.parse().map_err(|_| usage_error(part))? {
             0 => return Err(format!("`{part}`: column numbers start at 1")),
-            number => ColumnPosition::Number(number),
+            number => ColumnPosition::Index(number),
         },
-        name => ColumnPosition::Name(name.to_owned()),
+        name => ColumnPosition::Heading(name.to_owned()),
     }))
 }
 

@@ -74,7 +74,7 @@ impl Form {
     ];
 
     /// Trace formats that can also be written.
-    pub const WRITTEN: [Self; 10] = [
+    pub const WRITABLE: [Self; 10] = [
         Self::FioIolog2,
         Self::FioIolog3,
         Self::Msr,
@@ -115,7 +115,7 @@ impl Form {
 
     /// Reports whether the beginning of a trace identifies the format. It does not for unnamed
     /// columns of values, nor for pauses that may belong to either neighbouring request.
-    pub(crate) const fn is_identified_by_beginning(self) -> bool {
+    pub(crate) const fn has_signature(self) -> bool {
         !matches!(self, Self::Csv | Self::ValidateBefore)
     }
 
@@ -164,7 +164,7 @@ pub enum TimeUnit {
 impl TimeUnit {
     /// Returns the power of ten that converts the unit to nanoseconds. It is negative for
     /// picoseconds.
-    pub(crate) const fn digits_of_ns(self) -> i32 {
+    pub(crate) const fn nanosecond_digits(self) -> i32 {
         match self {
             Self::Seconds => 9,
             Self::Milliseconds => 6,

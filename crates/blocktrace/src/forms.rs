@@ -12,19 +12,19 @@ mod simple;
 mod srt;
 mod vscsi;
 
-pub(crate) use biosnoop::Biosnoop;
-pub(crate) use blkparse::Blkparse;
-pub(crate) use blktrace::Blktrace;
-pub(crate) use csv::Csv;
-pub(crate) use disksim::{DiskSim, PausePosition};
-pub(crate) use fio::FioIolog;
-pub(crate) use ftrace::Ftrace;
-pub(crate) use simple::SimpleParser;
-pub(crate) use srt::{HEADER_BYTES_MAX, Srt};
-pub(crate) use vscsi::{Vscsi, VscsiCsv};
+pub(crate) use biosnoop::BiosnoopParser;
+pub(crate) use blkparse::BlkparseParser;
+pub(crate) use blktrace::BlktraceParser;
+pub(crate) use csv::CsvParser;
+pub(crate) use disksim::{DiskSimParser, ThinkPosition};
+pub(crate) use fio::IologParser;
+pub(crate) use ftrace::FtraceParser;
+pub(crate) use simple::CsvLineParser;
+pub(crate) use srt::{HEADER_BYTES_MAX, SrtParser};
+pub(crate) use vscsi::{VscsiCsvParser, VscsiParser};
 
 use crate::order::OpenRequests;
-use crate::record::{DeviceIndex, Record};
+use crate::record::{DeviceIndex, TraceRecord};
 use std::collections::BTreeMap;
 
 /// Returns the first bytes of an SRT trace.
@@ -35,15 +35,15 @@ pub(crate) fn srt_magic() -> &'static [u8] {
 /// Meaning of a line or record of a trace.
 pub(crate) enum LineMeaning {
     /// A complete request. Its time counts from an arbitrary origin.
-    Request(Record),
+    Request(TraceRecord),
     /// The beginning of a request, which was added to [`ParseContext::open_requests`].
-    RequestBegin,
+    RequestIssue,
     /// A further event of a request that has begun: its merge, its issue or its completion.
-    RequestEvent,
+    RequestUpdate,
     /// A line that cannot be a request: a heading, a comment or an empty line.
-    NoRequest,
+    Heading,
     /// A line that was left out and counted by its reason.
-    Dropped,
+    Ignored,
 }
 
 /// State that the lines of a trace share.
@@ -52,16 +52,16 @@ pub(crate) struct ParseContext {
     devices: DeviceNames,
     pub(crate) open_requests: OpenRequests,
     /// Number of lines that are not requests, by reason.
-    pub(crate) dropped: BTreeMap<&'static str, u64>,
+    pub(crate) dropped_counts: BTreeMap<&'static str, u64>,
     /// Information other than requests in a trace of diskperf's own format.
-    pub(crate) trace_information: crate::own::TraceInformation,
+    pub(crate) information: crate::own::TraceInformation,
 }
 
 impl ParseContext {
     /// Returns the index of a device by its name, and assigns one to a new device.
     #[inline]
     pub(crate) fn device_index(&mut self, name: &[u8]) -> DeviceIndex {
-        self.devices.index_of(name)
+        self.devices.find_or_add(name)
     }
 
     /// Returns the device names by device index.
@@ -73,27 +73,27 @@ impl ParseContext {
     ///
     /// # Errors
     ///
-    /// Fails like [`Record::validate`].
+    /// Fails like [`TraceRecord::validate`].
     pub(crate) fn validate(&self, said: LineMeaning) -> Result<LineMeaning, String> {
         let begun = match &said {
             LineMeaning::Request(record) => Some(record),
-            LineMeaning::RequestBegin => self.open_requests.newest(),
-            LineMeaning::RequestEvent | LineMeaning::NoRequest | LineMeaning::Dropped => None,
+            LineMeaning::RequestIssue => self.open_requests.last_issued(),
+            LineMeaning::RequestUpdate | LineMeaning::Heading | LineMeaning::Ignored => None,
         };
-        begun.map_or(Ok(()), Record::validate)?;
+        begun.map_or(Ok(()), TraceRecord::validate)?;
         Ok(said)
     }
 
     /// Counts a line that is not a request under the given reason.
-    pub(crate) fn count_dropped(&mut self, why: &'static str) -> LineMeaning {
-        *self.dropped.entry(why).or_default() += 1;
-        LineMeaning::Dropped
+    pub(crate) fn ignore_line(&mut self, why: &'static str) -> LineMeaning {
+        *self.dropped_counts.entry(why).or_default() += 1;
+        LineMeaning::Ignored
     }
 
     /// Counts a completion without a matching issue.
-    pub(crate) fn count_without_issue(&mut self) -> LineMeaning {
+    pub(crate) fn ignore_unmatched_completion(&mut self) -> LineMeaning {
         self.open_requests.without_issue_count += 1;
-        LineMeaning::Dropped
+        LineMeaning::Ignored
     }
 }
 
@@ -103,23 +103,23 @@ pub const DEVICES_MAX: usize = 1 << 20;
 #[derive(Debug, Default)]
 struct DeviceNames {
     names: Vec<String>,
-    by_name: BTreeMap<Vec<u8>, u32>,
+    index_by_name: BTreeMap<Vec<u8>, u32>,
     last_name: Vec<u8>,
-    last_number: u32,
+    last_index: u32,
 }
 
 impl DeviceNames {
     #[inline]
-    fn index_of(&mut self, name: &[u8]) -> DeviceIndex {
+    fn find_or_add(&mut self, name: &[u8]) -> DeviceIndex {
         if self.last_name == name && !self.names.is_empty() {
-            return DeviceIndex(self.last_number);
+            return DeviceIndex(self.last_index);
         }
         let next = self.names.len() as u32;
-        let known = self.by_name.get(name).copied();
+        let known = self.index_by_name.get(name).copied();
         let number = known.unwrap_or_else(|| {
             if self.names.len() < DEVICES_MAX {
                 self.names.push(String::from_utf8_lossy(name).into_owned());
-                self.by_name.insert(name.to_owned(), next);
+                self.index_by_name.insert(name.to_owned(), next);
                 next
             } else {
                 next - 1
@@ -127,7 +127,7 @@ impl DeviceNames {
         });
         self.last_name.clear();
         self.last_name.extend_from_slice(name);
-        self.last_number = number;
+        self.last_index = number;
         DeviceIndex(number)
     }
 }
@@ -165,7 +165,7 @@ pub(crate) fn split_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
 }
 
 /// Returns the message for a word that is not the expected value.
-pub(crate) fn unexpected_word(what: &str, word: &[u8]) -> String {
+pub(crate) fn unexpected_field(what: &str, word: &[u8]) -> String {
     const SHOWN_BYTES_MAX: usize = 40;
     let shown = String::from_utf8_lossy(&word[..word.len().min(SHOWN_BYTES_MAX)]);
     format!("`{}` is not {what}", shown.escape_debug())
@@ -174,13 +174,13 @@ pub(crate) fn unexpected_word(what: &str, word: &[u8]) -> String {
 /// Parses a whole number in a line of a trace.
 #[inline]
 pub(crate) fn parse_number(what: &str, word: &[u8]) -> Result<u64, String> {
-    crate::number::parse_decimal(word).ok_or_else(|| unexpected_word(what, word))
+    crate::number::parse_decimal(word).ok_or_else(|| unexpected_field(what, word))
 }
 
 /// Parses a time in a line of a trace, and converts it to nanoseconds.
 #[inline]
 pub(crate) fn parse_time_ns(what: &str, word: &[u8], digits: i32) -> Result<u64, String> {
-    crate::number::parse_nanoseconds(word, digits).ok_or_else(|| unexpected_word(what, word))
+    crate::number::parse_nanoseconds(word, digits).ok_or_else(|| unexpected_field(what, word))
 }
 
 /// Parses a number of units and converts it to bytes.
@@ -189,7 +189,7 @@ pub(crate) fn parse_bytes(what: &str, word: &[u8], unit: u64) -> Result<u64, Str
     let units = parse_number(what, word)?;
     units
         .checked_mul(unit)
-        .ok_or_else(|| unexpected_word(what, word))
+        .ok_or_else(|| unexpected_field(what, word))
 }
 
 /// Bytes of a sector of the Linux block layer.

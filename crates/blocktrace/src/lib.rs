@@ -13,10 +13,10 @@
 //! # Ok::<(), diskperf_blocktrace::ReadError>(())
 //! ```
 //!
-//! - [`Reader`]: reads any format of [`Form`], detected from the contents or given by the user,
+//! - [`TraceReader`]: reads any format of [`Form`], detected from the contents or given by the user,
 //!   plain or compressed with gzip or zstd, in constant memory. An ambiguous input is refused and
 //!   never guessed. [`Notices`] counts what was dropped or out of order.
-//! - [`Writer`]: writes the formats that can be written.
+//! - [`TraceWriter`]: writes the formats that can be written.
 //! - [`own`]: the native format of diskperf, recorded while requests happen.
 //! - [`summary`]: statistics of a trace, in one pass.
 //! - [`transform`]: selection of a part of a trace, and changes of its addresses.
@@ -39,10 +39,10 @@ pub mod summary;
 pub mod transform;
 mod writer;
 
-pub use columns::Columns;
+pub use columns::CsvColumns;
 pub use error::ReadError;
 pub use form::{Form, TimeUnit};
 pub use forms::DEVICES_MAX;
-pub use reader::{Lines, Notices, ReadOptions, Reader};
-pub use record::{DeviceIndex, Operation, Record};
-pub use writer::{FIXED_BYTES_MAX, REQUEST_BYTES_MAX, Writer};
+pub use reader::{LineCounts, Notices, ReadOptions, TraceReader};
+pub use record::{DeviceIndex, TraceRecord, TracedOperation};
+pub use writer::{FIXED_BYTES_MAX, REQUEST_BYTES_MAX, TraceWriter};

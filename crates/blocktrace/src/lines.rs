@@ -9,7 +9,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Input from which a trace is read.
 pub(crate) struct TraceInput {
     reader: BufReader<Box<dyn Read + Send>>,
-    line: Vec<u8>,
+    line_buffer: Vec<u8>,
     byte_offset: u64,
     line_number: u64,
     is_empty: bool,
@@ -47,7 +47,7 @@ impl TraceInput {
         };
         let mut input = Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
-            line: Vec::new(),
+            line_buffer: Vec::new(),
             byte_offset: 0,
             line_number: 0,
             is_empty: false,
@@ -72,8 +72,11 @@ impl TraceInput {
     }
 
     /// Returns the number of the last line or piece, from 1, and its offset in bytes.
-    pub(crate) fn position(&self) -> (u64, u64) {
-        (self.line_number, self.byte_offset - self.line.len() as u64)
+    pub(crate) fn line_and_offset(&self) -> (u64, u64) {
+        (
+            self.line_number,
+            self.byte_offset - self.line_buffer.len() as u64,
+        )
     }
 
     /// Restarts the numbering, because the input read so far is a header.
@@ -82,31 +85,31 @@ impl TraceInput {
     }
 
     /// Returns the line or piece that was read last.
-    pub(crate) fn last_read(&self) -> &[u8] {
-        &self.line
+    pub(crate) fn last_piece(&self) -> &[u8] {
+        &self.line_buffer
     }
 
     /// Returns the buffer of the last line or piece, so that a caller can borrow its contents and
     /// put them back.
-    pub(crate) fn last_read_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.line
+    pub(crate) fn last_piece_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.line_buffer
     }
 
     /// Reads the next line of the input.
     pub(crate) fn read_line(&mut self) -> io::Result<ReadOutcome> {
-        self.line.clear();
+        self.line_buffer.clear();
         let limit = LINE_BYTES_MAX as u64 + 1;
         let read = self
             .reader
             .by_ref()
             .take(limit)
-            .read_until(b'\n', &mut self.line)?;
+            .read_until(b'\n', &mut self.line_buffer)?;
         self.byte_offset += read as u64;
         if read == 0 {
             return Ok(ReadOutcome::End);
         }
         self.line_number += 1;
-        if self.line.last() != Some(&b'\n') {
+        if self.line_buffer.last() != Some(&b'\n') {
             if read > LINE_BYTES_MAX {
                 let long = format!(
                     "line {} has more than {LINE_BYTES_MAX} bytes",
@@ -122,16 +125,16 @@ impl TraceInput {
     /// Reads the next `bytes` bytes, and appends them to the last piece if `more` is set.
     pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<ReadOutcome> {
         if !more {
-            self.line.clear();
+            self.line_buffer.clear();
             self.line_number += 1;
         }
-        let before = self.line.len();
+        let before = self.line_buffer.len();
         let wanted = bytes as u64;
         let read = self
             .reader
             .by_ref()
             .take(wanted)
-            .read_to_end(&mut self.line)?;
+            .read_to_end(&mut self.line_buffer)?;
         self.byte_offset += read as u64;
         match read {
             0 if before == 0 => Ok(ReadOutcome::End),

@@ -1,7 +1,7 @@
 //! Matching of issues with their completions, in the order of issue, with a bounded number of
 //! requests in memory.
 
-use crate::record::{DeviceIndex, Operation, Record};
+use crate::record::{DeviceIndex, TraceRecord, TracedOperation};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of requests that wait for a completion. Beyond it, the oldest is released without
@@ -17,7 +17,7 @@ const SEARCHED_REQUESTS_MAX: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RequestKey {
     device: DeviceIndex,
-    operation: Operation,
+    operation: TracedOperation,
     /// Number of binary digits of the length. Requests of a class are shorter than 2^`size_class`,
     /// so that a request that covers a byte begins within that distance before it.
     size_class: u32,
@@ -25,7 +25,7 @@ struct RequestKey {
 }
 
 impl RequestKey {
-    fn new(record: &Record, length_bytes: u64) -> Self {
+    fn new(record: &TraceRecord, length_bytes: u64) -> Self {
         Self {
             device: record.device,
             operation: record.operation,
@@ -37,42 +37,42 @@ impl RequestKey {
 
 #[derive(Debug)]
 struct OpenRequest {
-    record: Record,
+    record: TraceRecord,
     /// Bytes of the request whose completion was not seen yet.
     remaining_bytes: u64,
     /// Disjoint parts of the request whose completion was seen, as ends by first byte.
     completed_parts: BTreeMap<u64, u64>,
     is_complete: bool,
     /// Completion time of the device's own flush, for a flush whose end the trace may lack.
-    device_flushed_ns: Option<u64>,
+    preflush_done_ns: Option<u64>,
 }
 
 impl OpenRequest {
-    fn new(record: Record) -> Self {
+    fn from_issue(record: TraceRecord) -> Self {
         Self {
             record,
             remaining_bytes: record.length_bytes,
             completed_parts: BTreeMap::new(),
             is_complete: false,
-            device_flushed_ns: None,
+            preflush_done_ns: None,
         }
     }
 
-    fn end_bytes(&self) -> u64 {
+    fn range_end_bytes(&self) -> u64 {
         let record = &self.record;
         record.offset_bytes.saturating_add(record.length_bytes)
     }
 
     /// Returns the first byte from `from` on whose completion was not seen yet.
-    fn first_pending_byte(&self, from: u64) -> Option<u64> {
+    fn next_pending_byte(&self, from: u64) -> Option<u64> {
         let from = from.max(self.record.offset_bytes);
         let part = self.completed_parts.range(..=from).next_back();
         let pending = part.map_or(from, |(_, end)| from.max(*end));
-        (pending < self.end_bytes()).then_some(pending)
+        (pending < self.range_end_bytes()).then_some(pending)
     }
 
     /// Marks a part of the request as completed. Parts may overlap earlier ones.
-    fn complete_part(&mut self, mut start: u64, mut end: u64) {
+    fn complete_range(&mut self, mut start: u64, mut end: u64) {
         let mut marked_bytes = 0;
         let touching = self.completed_parts.range(..=end);
         let touching = touching.rev().take_while(|(_, last)| **last >= start);
@@ -98,8 +98,8 @@ impl OpenRequest {
 pub(crate) struct OpenRequests {
     requests: VecDeque<OpenRequest>,
     /// Number of the first request in `requests`.
-    first_number: u64,
-    by_key: BTreeMap<RequestKey, VecDeque<u64>>,
+    oldest_number: u64,
+    numbers_by_key: BTreeMap<RequestKey, VecDeque<u64>>,
     /// Requests that the device rejected and that were not issued again yet, with the number of
     /// rejections.
     requeue_counts: BTreeMap<RequestKey, u32>,
@@ -110,39 +110,39 @@ pub(crate) struct OpenRequests {
 }
 
 impl OpenRequests {
-    fn request_key(record: &Record) -> RequestKey {
+    fn request_key(record: &TraceRecord) -> RequestKey {
         RequestKey::new(record, record.length_bytes)
     }
 
     /// Returns the key of a rejected request. It ignores the length, because the request may be
     /// longer when it is issued again.
-    fn requeued_key(record: &Record) -> RequestKey {
+    fn requeued_key(record: &TraceRecord) -> RequestKey {
         RequestKey::new(record, 0)
     }
 
     fn open_request(&self, number: u64) -> &OpenRequest {
-        &self.requests[(number - self.first_number) as usize]
+        &self.requests[(number - self.oldest_number) as usize]
     }
 
     /// Adds an issued request to those that wait for a completion.
-    pub(crate) fn add_issue(&mut self, record: Record) {
-        let number = self.first_number + self.requests.len() as u64;
-        self.by_key
+    pub(crate) fn add_issue(&mut self, record: TraceRecord) {
+        let number = self.oldest_number + self.requests.len() as u64;
+        self.numbers_by_key
             .entry(Self::request_key(&record))
             .or_default()
             .push_back(number);
-        self.requests.push_back(OpenRequest::new(record));
+        self.requests.push_back(OpenRequest::from_issue(record));
     }
 
     /// Returns the request that was issued last, if it is still held.
-    pub(crate) fn newest(&self) -> Option<&Record> {
+    pub(crate) fn last_issued(&self) -> Option<&TraceRecord> {
         self.requests.back().map(|open| &open.record)
     }
 
     /// Adds an issued request whose completion will name its number, in a trace in which all
     /// completions do so.
-    pub(crate) fn add_numbered_issue(&mut self, record: Record) {
-        self.requests.push_back(OpenRequest::new(record));
+    pub(crate) fn append_issue(&mut self, record: TraceRecord) {
+        self.requests.push_back(OpenRequest::from_issue(record));
     }
 
     /// Completes the request with a number, counted from 0. A request that was released already
@@ -157,7 +157,7 @@ impl OpenRequests {
         at_ns: u64,
         errno: u16,
     ) -> Result<(), String> {
-        let Some(place) = number.checked_sub(self.first_number) else {
+        let Some(place) = number.checked_sub(self.oldest_number) else {
             return Ok(());
         };
         let open = usize::try_from(place)
@@ -176,16 +176,16 @@ impl OpenRequests {
     /// Completes the parts of requests that a range covers, for requests of the same device and
     /// operation. A merged range completes several requests. A split request completes with its
     /// last part. Returns whether any request was found.
-    pub(crate) fn complete_range(&mut self, like: &Record, at_ns: u64, errno: u16) -> bool {
+    pub(crate) fn complete_matching(&mut self, like: &TraceRecord, at_ns: u64, errno: u16) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
         let mut from = like.offset_bytes;
         let mut is_found = false;
         while let Some(number) = self.find_request(like, from, end) {
             is_found = true;
-            let open = &mut self.requests[(number - self.first_number) as usize];
-            let to = end.min(open.end_bytes());
-            if let Some(pending) = open.first_pending_byte(from) {
-                open.complete_part(pending, to);
+            let open = &mut self.requests[(number - self.oldest_number) as usize];
+            let to = end.min(open.range_end_bytes());
+            if let Some(pending) = open.next_pending_byte(from) {
+                open.complete_range(pending, to);
             }
             if open.remaining_bytes == 0 {
                 open.complete(at_ns, errno);
@@ -201,7 +201,7 @@ impl OpenRequests {
     }
 
     /// Records that the device rejected a request.
-    pub(crate) fn record_requeue(&mut self, like: &Record) {
+    pub(crate) fn record_requeue(&mut self, like: &TraceRecord) {
         if self.requeue_counts.len() < OPEN_REQUESTS_MAX {
             *self
                 .requeue_counts
@@ -211,7 +211,7 @@ impl OpenRequests {
     }
 
     /// Reports whether an issued request was rejected before, and forgets one rejection.
-    pub(crate) fn take_requeue(&mut self, like: &Record) -> bool {
+    pub(crate) fn consume_requeue(&mut self, like: &TraceRecord) -> bool {
         let key = Self::requeued_key(like);
         let Some(count) = self.requeue_counts.get_mut(&key) else {
             return false;
@@ -224,21 +224,21 @@ impl OpenRequests {
     }
 
     /// Reports whether a range is part of a request in flight.
-    pub(crate) fn is_in_flight(&self, like: &Record) -> bool {
+    pub(crate) fn is_in_flight(&self, like: &TraceRecord) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
         self.find_request(like, like.offset_bytes, end).is_some()
     }
 
     /// Marks the flushes of a device that are in flight as done by the device. Returns whether
     /// there are any.
-    pub(crate) fn mark_device_flushed(&mut self, like: &Record, at_ns: u64) -> bool {
-        let Some(numbers) = self.by_key.get(&Self::request_key(like)) else {
+    pub(crate) fn mark_preflush_done(&mut self, like: &TraceRecord, at_ns: u64) -> bool {
+        let Some(numbers) = self.numbers_by_key.get(&Self::request_key(like)) else {
             return false;
         };
         // Those before a marked one were marked with it.
         for number in numbers.iter().rev() {
-            let open = &mut self.requests[(number - self.first_number) as usize];
-            if open.device_flushed_ns.replace(at_ns).is_some() {
+            let open = &mut self.requests[(number - self.oldest_number) as usize];
+            if open.preflush_done_ns.replace(at_ns).is_some() {
                 break;
             }
         }
@@ -248,14 +248,14 @@ impl OpenRequests {
     /// Returns the request to which a completion of the bytes from `from` to `end` belongs. The
     /// oldest request with exactly this range comes first. Otherwise it is the request with the
     /// lowest incomplete byte in the range; of several, one that begins at `from`, then the oldest.
-    fn find_request(&self, like: &Record, from: u64, end: u64) -> Option<u64> {
-        let exact = Record {
+    fn find_request(&self, like: &TraceRecord, from: u64, end: u64) -> Option<u64> {
+        let exact = TraceRecord {
             offset_bytes: from,
             length_bytes: end.saturating_sub(from),
             ..*like
         };
         let alike = self
-            .by_key
+            .numbers_by_key
             .get(&Self::request_key(&exact))
             .into_iter()
             .flatten();
@@ -271,7 +271,7 @@ impl OpenRequests {
         let candidates = classes.flat_map(|class| self.overlapping_requests(class, from, end));
         let ranked = candidates.filter_map(|number| {
             let open = self.open_request(number);
-            let pending = open.first_pending_byte(from).filter(|byte| *byte < end)?;
+            let pending = open.next_pending_byte(from).filter(|byte| *byte < end)?;
             Some((pending, open.record.offset_bytes != from, number))
         });
         ranked.min().map(|(.., number)| number)
@@ -279,13 +279,13 @@ impl OpenRequests {
 
     /// Iterates over the size classes of a device's requests with the same operation, each as the
     /// lowest key of its class.
-    fn size_classes(&self, like: &Record) -> impl Iterator<Item = RequestKey> {
+    fn size_classes(&self, like: &TraceRecord) -> impl Iterator<Item = RequestKey> {
         let begin = RequestKey {
             offset_bytes: 0,
             ..RequestKey::new(like, 0)
         };
         let at_or_after = move |key: RequestKey| {
-            let (found, _) = self.by_key.range(key..).next()?;
+            let (found, _) = self.numbers_by_key.range(key..).next()?;
             let is_alike = (found.device, found.operation) == (key.device, key.operation);
             is_alike.then_some(RequestKey {
                 offset_bytes: 0,
@@ -315,9 +315,9 @@ impl OpenRequests {
         let reach_bytes = 1u64.checked_shl(class.size_class).unwrap_or(u64::MAX);
         let before = key(from.saturating_sub(reach_bytes))..=key(from);
         let after = key(from)..key(end.max(from));
-        let mut after = self.by_key.range(after);
+        let mut after = self.numbers_by_key.range(after);
         let after = after.find(move |(found, _)| found.offset_bytes > from);
-        let before = self.by_key.range(before).rev();
+        let before = self.numbers_by_key.range(before).rev();
         let numbers = after.into_iter().chain(before);
         numbers
             .flat_map(|(_, numbers)| numbers.iter().copied())
@@ -326,29 +326,29 @@ impl OpenRequests {
 
     /// Removes a request from the index of those that wait for a completion.
     fn remove_from_index(&mut self, key: &RequestKey, number: u64) {
-        if let Some(numbers) = self.by_key.get_mut(key) {
+        if let Some(numbers) = self.numbers_by_key.get_mut(key) {
             if let Some(place) = numbers.iter().position(|one| *one == number) {
                 numbers.remove(place);
             }
             if numbers.is_empty() {
-                self.by_key.remove(key);
+                self.numbers_by_key.remove(key);
             }
         }
     }
 
     /// Returns the next request in the order of issue, if it is complete or no longer waited for.
     /// Waiting stops at the end of the trace, and when too many requests wait.
-    pub(crate) fn next_ready(&mut self, is_end: bool) -> Option<Record> {
+    pub(crate) fn pop_ready(&mut self, is_end: bool) -> Option<TraceRecord> {
         let front = self.requests.front()?;
         if !front.is_complete && !is_end && self.requests.len() <= OPEN_REQUESTS_MAX {
             return None;
         }
         let mut front = self.requests.pop_front()?;
-        self.first_number += 1;
+        self.oldest_number += 1;
         if !front.is_complete {
             let key = Self::request_key(&front.record);
-            self.remove_from_index(&key, self.first_number - 1);
-            match front.device_flushed_ns {
+            self.remove_from_index(&key, self.oldest_number - 1);
+            match front.preflush_done_ns {
                 Some(at_ns) => front.complete(at_ns, 0),
                 None => self.without_completion_count += 1,
             }

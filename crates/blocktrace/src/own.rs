@@ -8,13 +8,13 @@ mod item;
 mod parser;
 mod said;
 
-pub(crate) use encoder::{BlockEncoder, encode_header};
-pub use item::LONGEST_NAME;
+pub(crate) use encoder::{TraceEncoder, encode_header};
+pub use item::NAME_BYTES_MAX;
 pub(crate) use parser::OwnFormatParser;
 pub(crate) use said::TraceInformation;
-pub use said::{About, Part};
+pub use said::{TraceFact, TracePart};
 
-use crate::record::{DeviceIndex, Record};
+use crate::record::{DeviceIndex, TraceRecord};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -43,12 +43,12 @@ pub const FLUSH_EVERY: Duration = Duration::from_millis(200);
 ///
 /// Data reaches the output with [`flush`](Self::flush), when a block is full, and with
 /// [`finish`](Self::finish). Each block is written completely by one call.
-pub struct Recorder<W: Write> {
+pub struct TraceRecorder<W: Write> {
     output: W,
-    encoder: BlockEncoder,
+    encoder: TraceEncoder,
 }
 
-impl<W: Write> Recorder<W> {
+impl<W: Write> TraceRecorder<W> {
     /// Begins a trace.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl<W: Write> Recorder<W> {
         output.write_all(&encode_header())?;
         Ok(Self {
             output,
-            encoder: BlockEncoder::default(),
+            encoder: TraceEncoder::default(),
         })
     }
 
@@ -67,7 +67,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     ///
     /// Fails if the output fails.
-    pub fn device(&mut self, name: &str) -> io::Result<DeviceIndex> {
+    pub fn add_device(&mut self, name: &str) -> io::Result<DeviceIndex> {
         let number = self.encoder.add_device(name);
         self.write_block_if_full()?;
         Ok(number)
@@ -79,7 +79,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     ///
     /// Fails if the output fails.
-    pub fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
+    pub fn add_information(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.encoder.add_information(name, value);
         self.write_block_if_full()
     }
@@ -115,7 +115,7 @@ impl<W: Write> Recorder<W> {
     /// # Panics
     ///
     /// Panics if the record's device was not added.
-    pub fn issue(&mut self, record: &Record) -> io::Result<u64> {
+    pub fn record_issue(&mut self, record: &TraceRecord) -> io::Result<u64> {
         let number = self.encoder.add_issue(record);
         self.write_block_if_full()?;
         Ok(number)
@@ -127,7 +127,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     ///
     /// Fails if the output fails.
-    pub fn complete(&mut self, number: u64, at_ns: u64, errno: u16) -> io::Result<()> {
+    pub fn record_completion(&mut self, number: u64, at_ns: u64, errno: u16) -> io::Result<()> {
         self.encoder.add_completion(number, at_ns, errno);
         self.write_block_if_full()
     }
@@ -137,7 +137,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     ///
     /// Fails if the output fails.
-    pub fn lost(&mut self, events: u64) -> io::Result<()> {
+    pub fn record_lost_events(&mut self, events: u64) -> io::Result<()> {
         self.encoder.add_lost_events(events);
         self.write_block_if_full()
     }
@@ -149,7 +149,7 @@ impl<W: Write> Recorder<W> {
     /// Fails if the output fails.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.encoder.is_empty() {
-            self.output.write_all(self.encoder.close_block(0))?;
+            self.output.write_all(self.encoder.take_block(0))?;
         }
         self.output.flush()
     }
@@ -161,14 +161,14 @@ impl<W: Write> Recorder<W> {
     /// Fails if the output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.output
-            .write_all(self.encoder.close_block(LAST_BLOCK_FLAG))?;
+            .write_all(self.encoder.take_block(LAST_BLOCK_FLAG))?;
         self.output.flush()?;
         Ok(self.output)
     }
 
     fn write_block_if_full(&mut self) -> io::Result<()> {
         match self.encoder.is_full() {
-            true => self.output.write_all(self.encoder.close_block(0)),
+            true => self.output.write_all(self.encoder.take_block(0)),
             false => Ok(()),
         }
     }

@@ -1,13 +1,13 @@
 //! Reader of traces, which returns one request after another.
 
-use crate::columns::Columns;
+use crate::columns::CsvColumns;
 use crate::error::ReadError;
 use crate::form::{Form, TimeUnit};
 use crate::forms::{LineMeaning, ParseContext};
 use crate::lines::TraceInput;
-use crate::own::{About, Part};
-use crate::record::Record;
-use crate::source::{FileStep, RecordOutcome, TraceFile, align_request_begins, event_time_ns};
+use crate::own::{TraceFact, TracePart};
+use crate::record::TraceRecord;
+use crate::source::{ReadStep, RecordOutcome, TraceFile, align_issue_steps, parse_event_time_ns};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -19,61 +19,72 @@ pub struct ReadOptions {
     /// Format of the trace. `None` means that the beginning of the trace determines it.
     pub form: Option<Form>,
     /// Columns of comma-separated values.
-    pub columns: Option<Columns>,
+    pub columns: Option<CsvColumns>,
     /// Unit of the times, for a format that does not define one.
     pub time_unit: Option<TimeUnit>,
     /// Whether a truncated trace is read as far as possible.
-    pub partial: bool,
+    pub is_partial_allowed: bool,
 }
 
 /// Number of lines of a trace, or records of a binary one, by kind. [`Notices`] lists the reasons
 /// of those that are left out. `read` is the sum of all kinds, except for diskperf's own format,
 /// which has no lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Lines {
+pub struct LineCounts {
     /// Number of all lines of the trace.
-    pub read: u64,
+    #[serde(rename = "read")]
+    pub line_count: u64,
     /// Number of lines that begin a request, which is the number of requests.
-    pub requests: u64,
+    #[serde(rename = "requests")]
+    pub request_lines: u64,
     /// Number of lines that add to a request, such as its completion.
-    pub more: u64,
+    #[serde(rename = "more")]
+    pub update_lines: u64,
     /// Number of headings, comments and empty lines, which cannot be requests.
-    pub asides: u64,
+    #[serde(rename = "asides")]
+    pub other_lines: u64,
 }
 
 /// Observations on a trace that its reader should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
     /// Number of lines read, by kind.
-    pub lines: Lines,
+    #[serde(rename = "lines")]
+    pub line_counts: LineCounts,
     /// Number of lines that are not requests, by reason.
-    pub dropped: BTreeMap<&'static str, u64>,
+    #[serde(rename = "dropped")]
+    pub dropped_lines: BTreeMap<&'static str, u64>,
     /// Number of requests that are earlier than the previous request.
-    pub out_of_order: u64,
+    #[serde(rename = "out_of_order")]
+    pub out_of_order_requests: u64,
     /// Maximum distance by which a request's time is before an earlier one, in nanoseconds.
-    pub farthest_back_ns: u64,
+    #[serde(rename = "farthest_back_ns")]
+    pub time_regression_ns_max: u64,
     /// Number of requests whose completion is not in the trace.
-    pub without_completion: u64,
+    #[serde(rename = "without_completion")]
+    pub unfinished_requests: u64,
     /// Number of completions whose issue is not in the trace.
-    pub without_issue: u64,
+    #[serde(rename = "without_issue")]
+    pub unmatched_completions: u64,
     /// Whether the trace is truncated and was read as far as possible.
-    pub is_cut: bool,
+    #[serde(rename = "is_cut")]
+    pub is_truncated: bool,
 }
 
 /// Number of requests that are sorted by time, for formats with slightly unordered lines.
 const SORTING_WINDOW_REQUESTS: usize = 1024;
 
-/// Reader of a trace. It iterates over the [`Record`]s in the order of issue, with times from the
+/// Reader of a trace. It iterates over the [`TraceRecord`]s in the order of issue, with times from the
 /// first request.
-pub struct Reader {
+pub struct TraceReader {
     form: Form,
-    sources: Vec<TraceFile>,
+    files: Vec<TraceFile>,
     context: ParseContext,
     accepts_truncation: bool,
     /// Records in the sorting window, as pairs of time and number in the trace.
     sorting_window: BinaryHeap<Reverse<(u64, u64)>>,
     /// Records in the sorting window, by number.
-    window_records: VecDeque<Option<Record>>,
+    window_records: VecDeque<Option<TraceRecord>>,
     first_window_number: u64,
     window_size_max: usize,
     is_at_end: bool,
@@ -84,7 +95,7 @@ pub struct Reader {
     notices: Notices,
 }
 
-impl Reader {
+impl TraceReader {
     /// Opens a trace that messages call `name`.
     ///
     /// # Errors
@@ -141,12 +152,12 @@ impl Reader {
             sources.push(source);
         }
         let form = form.expect("a trace has a file");
-        align_request_begins(&mut sources);
+        align_issue_steps(&mut sources);
         let mut reader = Self {
             form,
-            sources,
+            files: sources,
             context: ParseContext::default(),
-            accepts_truncation: options.partial,
+            accepts_truncation: options.is_partial_allowed,
             sorting_window: BinaryHeap::new(),
             window_records: VecDeque::new(),
             first_window_number: 0,
@@ -161,8 +172,8 @@ impl Reader {
             notices: Notices::default(),
         };
         if several {
-            for number in 0..reader.sources.len() {
-                reader.read_next_event(number)?;
+            for number in 0..reader.files.len() {
+                reader.read_ahead_event(number)?;
             }
         }
         Ok(reader)
@@ -180,64 +191,64 @@ impl Reader {
 
     /// Returns the information that a trace of diskperf's own format gives on itself, as far as it
     /// was read.
-    pub fn about(&self) -> &[About] {
-        &self.context.trace_information.about
+    pub fn facts(&self) -> &[TraceFact] {
+        &self.context.information.facts
     }
 
     /// Returns the parts of a trace of diskperf's own format, as far as it was read.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<TracePart> {
         self.context
-            .trace_information
-            .parts(self.first_record_ns.unwrap_or(0))
+            .information
+            .relative_parts(self.first_record_ns.unwrap_or(0))
     }
 
     /// Returns the index of the part in which the most recently returned record was issued.
-    pub fn part_of(&self, record: &Record) -> Option<usize> {
+    pub fn find_part_of(&self, record: &TraceRecord) -> Option<usize> {
         let begins_ns = self.first_record_ns.unwrap_or(0);
         let at_ns = record.issued_ns.saturating_add(begins_ns);
-        self.context.trace_information.part_at(at_ns)
+        self.context.information.find_part_at(at_ns)
     }
 
     /// Returns the time of the first request on the trace's own clock, from which all times count.
-    pub fn begins_ns(&self) -> Option<u64> {
+    pub fn first_issue_ns(&self) -> Option<u64> {
         self.first_record_ns
     }
 
     /// Returns the observations on the trace so far.
     pub fn notices(&self) -> Notices {
         Notices {
-            dropped: self.context.dropped.clone(),
-            without_completion: self.context.open_requests.without_completion_count,
-            without_issue: self.context.open_requests.without_issue_count,
+            dropped_lines: self.context.dropped_counts.clone(),
+            unfinished_requests: self.context.open_requests.without_completion_count,
+            unmatched_completions: self.context.open_requests.without_issue_count,
             ..self.notices.clone()
         }
     }
 
     /// Returns the next record as the format gives it, or `None` at the end.
-    fn next_unsorted(&mut self) -> Result<Option<Record>, ReadError> {
+    fn next_unsorted(&mut self) -> Result<Option<TraceRecord>, ReadError> {
         loop {
-            if let Some(record) = self.context.open_requests.next_ready(self.is_at_end) {
+            if let Some(record) = self.context.open_requests.pop_ready(self.is_at_end) {
                 return Ok(Some(record));
             }
             if self.is_at_end {
                 return Ok(None);
             }
-            let said = match self.sources.len() {
-                1 => self.sources[0].next_step(&mut self.context, self.accepts_truncation)?,
-                _ => self.next_merged_step()?,
+            let said = match self.files.len() {
+                1 => self.files[0].next_step(&mut self.context, self.accepts_truncation)?,
+                _ => self.read_earliest_step()?,
             };
             match said {
-                FileStep::Line(said) => {
+                ReadStep::Line(said) => {
                     self.count_line(&said);
                     if let LineMeaning::Request(record) = said {
                         return Ok(Some(record));
                     }
                 }
-                FileStep::Truncated => {
-                    self.notices.is_cut = true;
+                ReadStep::Truncated => {
+                    self.notices.is_truncated = true;
                     self.is_at_end = true;
                 }
-                FileStep::End => self.is_at_end = true,
+                ReadStep::End => self.is_at_end = true,
             }
         }
     }
@@ -247,41 +258,41 @@ impl Reader {
         if self.form == Form::Diskperf {
             return;
         }
-        let lines = &mut self.notices.lines;
-        lines.read += 1;
+        let lines = &mut self.notices.line_counts;
+        lines.line_count += 1;
         match said {
-            LineMeaning::Request(_) | LineMeaning::RequestBegin => lines.requests += 1,
-            LineMeaning::RequestEvent => lines.more += 1,
-            LineMeaning::NoRequest => lines.asides += 1,
-            LineMeaning::Dropped => {}
+            LineMeaning::Request(_) | LineMeaning::RequestIssue => lines.request_lines += 1,
+            LineMeaning::RequestUpdate => lines.update_lines += 1,
+            LineMeaning::Heading => lines.other_lines += 1,
+            LineMeaning::Ignored => {}
         }
     }
 
     /// Processes the earliest event of all files.
-    fn next_merged_step(&mut self) -> Result<FileStep, ReadError> {
-        let times = self.sources.iter().enumerate();
+    fn read_earliest_step(&mut self) -> Result<ReadStep, ReadError> {
+        let times = self.files.iter().enumerate();
         let earliest = times
             .filter_map(|(number, of)| Some((of.next_event.as_ref()?.0, number)))
             .min();
         let Some((_, number)) = earliest else {
-            return Ok(FileStep::End);
+            return Ok(ReadStep::End);
         };
-        let source = &mut self.sources[number];
+        let source = &mut self.files[number];
         let (_, event) = source.next_event.take().expect("the earliest event");
         let said = source.parse_event(&event, &mut self.context)?;
-        self.read_next_event(number)?;
-        Ok(FileStep::Line(said))
+        self.read_ahead_event(number)?;
+        Ok(ReadStep::Line(said))
     }
 
-    fn read_next_event(&mut self, number: usize) -> Result<(), ReadError> {
-        let source = &mut self.sources[number];
+    fn read_ahead_event(&mut self, number: usize) -> Result<(), ReadError> {
+        let source = &mut self.files[number];
         match source.read_event(self.accepts_truncation)? {
             RecordOutcome::Complete => {
-                let event = source.input.last_read().to_vec();
-                let at = event_time_ns(&event, source);
+                let event = source.input.last_piece().to_vec();
+                let at = parse_event_time_ns(&event, source);
                 source.next_event = Some((at, event));
             }
-            RecordOutcome::Truncated => self.notices.is_cut = true,
+            RecordOutcome::Truncated => self.notices.is_truncated = true,
             RecordOutcome::End => {}
         }
         Ok(())
@@ -289,7 +300,7 @@ impl Reader {
 
     /// Converts the times of a record to count from the first request, and counts records that are
     /// out of order.
-    fn convert_times(&mut self, mut record: Record) -> Record {
+    fn convert_times(&mut self, mut record: TraceRecord) -> TraceRecord {
         let begins = *self.first_record_ns.get_or_insert(record.issued_ns);
         let issued = record.issued_ns.saturating_sub(begins);
         record.completed_ns = record
@@ -297,15 +308,15 @@ impl Reader {
             .map(|response| issued.saturating_add(response));
         record.issued_ns = issued;
         if issued < self.last_ns {
-            self.notices.out_of_order += 1;
+            self.notices.out_of_order_requests += 1;
             let back = self.last_ns - issued;
-            self.notices.farthest_back_ns = self.notices.farthest_back_ns.max(back);
+            self.notices.time_regression_ns_max = self.notices.time_regression_ns_max.max(back);
         }
         self.last_ns = self.last_ns.max(issued);
         record
     }
 
-    fn next_sorted(&mut self) -> Result<Option<Record>, ReadError> {
+    fn next_sorted(&mut self) -> Result<Option<TraceRecord>, ReadError> {
         if self.window_size_max == 0 {
             return self.next_unsorted();
         }
@@ -330,8 +341,8 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
-    type Item = Result<Record, ReadError>;
+impl Iterator for TraceReader {
+    type Item = Result<TraceRecord, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_failed {

@@ -2,7 +2,7 @@
 
 /// Operation that a request performs on storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
+pub enum TracedOperation {
     /// Read of a range of bytes.
     Read,
     /// Write of a range of bytes.
@@ -21,7 +21,7 @@ pub struct DeviceIndex(pub u32);
 
 /// Request with all information that any trace format gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct TraceRecord {
     /// Time of issue, in nanoseconds from the beginning of the trace. In a closed-loop format
     /// without times, it is the sum of the earlier service times and pauses.
     pub issued_ns: u64,
@@ -31,7 +31,7 @@ pub struct Record {
     /// Pause before the request in nanoseconds, in formats that replay in a closed loop.
     pub think_ns: Option<u64>,
     /// Operation of the request.
-    pub operation: Operation,
+    pub operation: TracedOperation,
     /// Whether a write is durable when it completes (forced unit access).
     pub fua: bool,
     /// Whether the issuer waited for the request (REQ_SYNC of the block layer).
@@ -49,7 +49,7 @@ pub struct Record {
 /// Maximum end of a request's range. Storage counts bytes by 63 bits.
 const END_BYTES_MAX: u64 = 1 << 63;
 
-impl Record {
+impl TraceRecord {
     /// Checks that the range is possible for storage.
     ///
     /// # Errors
@@ -68,12 +68,12 @@ impl Record {
     }
 
     /// Creates a record of an empty read at a time, as the basis for a format's fields.
-    pub(crate) fn new_at(issued_ns: u64) -> Self {
+    pub(crate) fn issued_at(issued_ns: u64) -> Self {
         Self {
             issued_ns,
             completed_ns: None,
             think_ns: None,
-            operation: Operation::Read,
+            operation: TracedOperation::Read,
             fua: false,
             sync: false,
             device: DeviceIndex(0),

@@ -1,10 +1,11 @@
 //! Detection of a trace's format from its beginning. An ambiguous beginning is refused.
 
 use crate::form::{Form, TimeUnit};
-use crate::forms::block_layer::{NO_BLKPARSE_TEXT, NO_EVENT, RequestBeginStep};
+use crate::forms::block_layer::{IssueStep, MESSAGE_RECORD, SUMMARY_RECORD};
 use crate::forms::{
-    Biosnoop, Blkparse, Blktrace, Csv, DiskSim, FioIolog, Ftrace, LineMeaning, ParseContext,
-    PausePosition, SimpleParser, Srt, Vscsi, VscsiCsv, srt_magic,
+    BiosnoopParser, BlkparseParser, BlktraceParser, CsvLineParser, CsvParser, DiskSimParser,
+    FtraceParser, IologParser, LineMeaning, ParseContext, SrtParser, ThinkPosition, VscsiCsvParser,
+    VscsiParser, srt_magic,
 };
 use crate::own::OwnFormatParser;
 use crate::reader::ReadOptions;
@@ -12,19 +13,19 @@ use crate::reader::ReadOptions;
 /// Parser of a trace, by format.
 #[derive(Clone, Debug)]
 pub(crate) enum FormParser {
-    Simple(SimpleParser),
-    Fio(FioIolog),
-    Blkparse(Blkparse),
-    Ftrace(Ftrace),
-    Biosnoop(Biosnoop),
-    VscsiCsv(VscsiCsv),
-    DiskSim(DiskSim),
-    Csv(Csv),
-    Blktrace(Blktrace),
-    Vscsi(Vscsi),
+    Simple(CsvLineParser),
+    Fio(IologParser),
+    Blkparse(BlkparseParser),
+    Ftrace(FtraceParser),
+    Biosnoop(BiosnoopParser),
+    VscsiCsv(VscsiCsvParser),
+    DiskSim(DiskSimParser),
+    Csv(CsvParser),
+    Blktrace(BlktraceParser),
+    Vscsi(VscsiParser),
     OwnFormat(OwnFormatParser),
     /// Parser of an SRT trace. `None` until the header of the trace was read.
-    Srt(Option<Srt>),
+    Srt(Option<SrtParser>),
 }
 
 impl FormParser {
@@ -52,7 +53,7 @@ impl FormParser {
 }
 
 /// Number of lines at the beginning that are tried.
-const TRIED_LINES: usize = 200;
+const TRIED_LINES_MAX: usize = 200;
 
 /// Detects the format of a trace, and returns it with its parser.
 ///
@@ -69,28 +70,28 @@ pub(crate) fn detect_form(
     if let Some(form) = options.form {
         return Ok((form, new_parser(form, head, options)?));
     }
-    if options.columns.is_some() || Csv::columns_of_heading(first_line(head)).is_some() {
+    if options.columns.is_some() || CsvParser::parse_heading(first_line(head)).is_some() {
         return Ok((Form::Csv, new_parser(Form::Csv, head, options)?));
     }
     if let Some(found) = detect_binary(head)? {
         return Ok(found);
     }
-    let lines = head_lines(head);
-    let fitting = |lines: &[HeadLine]| -> Vec<Form> {
-        let fits = |form: &Form| does_fit(*form, head, lines, options);
+    let lines = sample_lines(head);
+    let fitting = |lines: &[SampleLine]| -> Vec<Form> {
+        let fits = |form: &Form| fits_form(*form, head, lines, options);
         text_forms().filter(fits).collect()
     };
     let mut found = fitting(&lines);
     // The last line of a trace may be cut off.
     if let [before @ .., _] = lines.as_slice()
-        && (1..TRIED_LINES - 1).contains(&before.len())
+        && (1..TRIED_LINES_MAX - 1).contains(&before.len())
         && found.is_empty()
     {
         found = fitting(before);
     }
     match found.as_slice() {
         [form] => Ok((*form, new_parser(*form, head, options)?)),
-        [] => Err(describe_unknown(head, &lines, options)),
+        [] => Err(unknown_form_message(head, &lines, options)),
         several => {
             let names: Vec<&str> = several.iter().map(|form| form.name()).collect();
             Err(format!(
@@ -113,14 +114,14 @@ fn detect_binary(head: &[u8]) -> Result<Option<(Form, FormParser)>, String> {
     if let Some(found) = OwnFormatParser::from_head(head) {
         return Ok(Some((Form::Diskperf, FormParser::OwnFormat(found?))));
     }
-    if let Some(found) = Blktrace::from_head(head) {
+    if let Some(found) = BlktraceParser::from_head(head) {
         return Ok(Some((Form::Blktrace, FormParser::Blktrace(found?))));
     }
     if head.starts_with(srt_magic()) {
         return Ok(Some((Form::Srt, FormParser::Srt(None))));
     }
     let is_text = !head[..head.len().min(4096)].contains(&0);
-    match Vscsi::from_head(head).filter(|_| !is_text) {
+    match VscsiParser::from_head(head).filter(|_| !is_text) {
         Some(of) => Ok(Some((Form::VscsiBinary, FormParser::Vscsi(of)))),
         None if is_text => Ok(None),
         None => Err(
@@ -132,20 +133,20 @@ fn detect_binary(head: &[u8]) -> Result<Option<(Form, FormParser)>, String> {
 }
 
 #[derive(Clone, Copy)]
-struct HeadLine<'h> {
+struct SampleLine<'h> {
     number: usize,
     text: &'h [u8],
 }
 
 /// Returns the complete lines of the beginning that are not empty.
-fn head_lines(head: &[u8]) -> Vec<HeadLine<'_>> {
+fn sample_lines(head: &[u8]) -> Vec<SampleLine<'_>> {
     let mut all: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
     // The last may go on.
     if all.len() > 1 {
         all.pop();
     }
-    all.truncate(TRIED_LINES);
-    let numbered = all.into_iter().zip(1..).map(|(text, number)| HeadLine {
+    all.truncate(TRIED_LINES_MAX);
+    let numbered = all.into_iter().zip(1..).map(|(text, number)| SampleLine {
         number,
         text: text.trim_ascii_end(),
     });
@@ -153,7 +154,7 @@ fn head_lines(head: &[u8]) -> Vec<HeadLine<'_>> {
 }
 
 /// Describes why no format fits: because of a single line, or at all.
-fn describe_unknown(head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> String {
+fn unknown_form_message(head: &[u8], lines: &[SampleLine], options: &ReadOptions) -> String {
     const SHOWN_BYTES_MAX: usize = 60;
     let first = lines.first().map(|line| line.text).unwrap_or_default();
     let shown = String::from_utf8_lossy(&first[..first.len().min(SHOWN_BYTES_MAX)]);
@@ -172,7 +173,7 @@ fn describe_unknown(head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> S
     if first.is_empty() {
         return "its first lines are empty: give --form NAME if a trace follows".to_owned();
     }
-    describe_nearest_form(head, lines, options).unwrap_or_else(|| {
+    nearest_form_message(head, lines, options).unwrap_or_else(|| {
         format!(
             "no form begins with `{}`; give --form NAME, or for comma-separated values --columns \
              such as time_us=1,op=3,offset=4,length=5",
@@ -183,12 +184,16 @@ fn describe_unknown(head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> S
 
 /// Names the format of most lines and the error of the first line that does not fit. Returns `None`
 /// if there is no such format.
-fn describe_nearest_form(head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> Option<String> {
+fn nearest_form_message(
+    head: &[u8],
+    lines: &[SampleLine],
+    options: &ReadOptions,
+) -> Option<String> {
     let tried = text_forms().filter_map(|form| {
         let mut parser = new_parser(form, head, options).ok()?;
         let fit = FormFit::try_lines(&mut parser, lines);
         let takes_most = 2 * fit.accepted_lines >= lines.len() && fit.has_requests;
-        let is_heading = |line: &HeadLine| line.text.starts_with(b"TIME(");
+        let is_heading = |line: &SampleLine| line.text.starts_with(b"TIME(");
         let is_table = form == Form::Biosnoop && lines.iter().any(is_heading);
         (takes_most || is_table).then_some((form, fit))
     });
@@ -203,7 +208,7 @@ fn describe_nearest_form(head: &[u8], lines: &[HeadLine], options: &ReadOptions)
 /// Iterates over the text formats that a beginning can identify.
 fn text_forms() -> impl Iterator<Item = Form> {
     let all = Form::ALL.into_iter();
-    all.filter(|form| !form.is_binary() && form.is_identified_by_beginning())
+    all.filter(|form| !form.is_binary() && form.has_signature())
 }
 
 /// Result of parsing the beginning with one format.
@@ -222,7 +227,7 @@ struct FormFit {
 }
 
 impl FormFit {
-    fn try_lines(parser: &mut FormParser, lines: &[HeadLine]) -> Self {
+    fn try_lines(parser: &mut FormParser, lines: &[SampleLine]) -> Self {
         let mut context = ParseContext::default();
         let mut fit = Self::default();
         for line in lines {
@@ -230,16 +235,18 @@ impl FormFit {
                 Ok(said) => {
                     fit.accepted_lines += 1;
                     fit.has_requests |=
-                        matches!(said, LineMeaning::Request(_) | LineMeaning::RequestBegin);
+                        matches!(said, LineMeaning::Request(_) | LineMeaning::RequestIssue);
                 }
                 Err(problem) => {
                     fit.first_rejected.get_or_insert((line.number, problem));
                 }
             }
         }
-        fit.dropped_lines = context.dropped.values().sum::<u64>() as usize;
-        let no_events = [NO_EVENT, NO_BLKPARSE_TEXT];
-        let no_events = no_events.iter().filter_map(|why| context.dropped.get(why));
+        fit.dropped_lines = context.dropped_counts.values().sum::<u64>() as usize;
+        let no_events = [SUMMARY_RECORD, MESSAGE_RECORD];
+        let no_events = no_events
+            .iter()
+            .filter_map(|why| context.dropped_counts.get(why));
         fit.no_event_lines = no_events.sum::<u64>() as usize;
         fit.has_requests |= context.open_requests.without_issue_count > 0;
         fit
@@ -247,7 +254,7 @@ impl FormFit {
 }
 
 /// Reports whether all lines of the beginning fit a format and contain a request.
-fn does_fit(form: Form, head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> bool {
+fn fits_form(form: Form, head: &[u8], lines: &[SampleLine], options: &ReadOptions) -> bool {
     let first = lines.first().map(|line| line.text).unwrap_or_default();
     let begins = match form {
         Form::FioIolog2 => return first.starts_with(b"fio version 2"),
@@ -286,40 +293,42 @@ pub(crate) fn new_parser(
     let unit = options.time_unit;
     Ok(match form {
         Form::Msr | Form::Spc | Form::Systor17 | Form::Alibaba | Form::Tencent => {
-            FormParser::Simple(SimpleParser::new(form))
+            FormParser::Simple(CsvLineParser::new(form))
         }
-        Form::FioIolog2 => FormParser::Fio(FioIolog::new(false)),
-        Form::FioIolog3 => FormParser::Fio(FioIolog::new(true)),
-        Form::Blkparse => FormParser::Blkparse(Blkparse {
-            request_begin: match has_queue_events(head) {
-                true => RequestBeginStep::Queue,
-                false => RequestBeginStep::Issue,
+        Form::FioIolog2 => FormParser::Fio(IologParser::new(false)),
+        Form::FioIolog3 => FormParser::Fio(IologParser::new(true)),
+        Form::Blkparse => FormParser::Blkparse(BlkparseParser {
+            issue_step: match has_queue_events(head) {
+                true => IssueStep::Queue,
+                false => IssueStep::Issue,
             },
         }),
-        Form::Ftrace => FormParser::Ftrace(Ftrace),
-        Form::Biosnoop => FormParser::Biosnoop(Biosnoop::default()),
-        Form::VscsiCsv => FormParser::VscsiCsv(VscsiCsv),
-        Form::DiskSim => {
-            FormParser::DiskSim(DiskSim::OpenTrace(unit.unwrap_or(TimeUnit::Milliseconds)))
-        }
-        Form::MqSim => FormParser::DiskSim(DiskSim::OpenTrace(unit.ok_or(
+        Form::Ftrace => FormParser::Ftrace(FtraceParser),
+        Form::Biosnoop => FormParser::Biosnoop(BiosnoopParser::default()),
+        Form::VscsiCsv => FormParser::VscsiCsv(VscsiCsvParser),
+        Form::DiskSim => FormParser::DiskSim(DiskSimParser::OpenTrace(
+            unit.unwrap_or(TimeUnit::Milliseconds),
+        )),
+        Form::MqSim => FormParser::DiskSim(DiskSimParser::OpenTrace(unit.ok_or(
             "a trace of MQSim does not contain its unit of time: give --time-unit ns, us or ps",
         )?)),
-        Form::Validate => FormParser::DiskSim(DiskSim::new_validate(PausePosition::AfterRequest)),
+        Form::Validate => {
+            FormParser::DiskSim(DiskSimParser::new_validate(ThinkPosition::AfterCompletion))
+        }
         Form::ValidateBefore => {
-            FormParser::DiskSim(DiskSim::new_validate(PausePosition::BeforeRequest))
+            FormParser::DiskSim(DiskSimParser::new_validate(ThinkPosition::BeforeIssue))
         }
         Form::Csv => {
             let first = first_line(head);
             let columns = options
                 .columns
                 .clone()
-                .or_else(|| Csv::columns_of_heading(first));
+                .or_else(|| CsvParser::parse_heading(first));
             let columns = columns.ok_or(
                 "comma-separated values need the meaning of their columns: give --columns such as \
                  time_us=1,op=3,offset=4,length=5",
             )?;
-            FormParser::Csv(Csv::new(&columns, first)?)
+            FormParser::Csv(CsvParser::new(&columns, first)?)
         }
         Form::Diskperf => match OwnFormatParser::from_head(head) {
             Some(of) => FormParser::OwnFormat(of?),
@@ -327,11 +336,11 @@ pub(crate) fn new_parser(
                 return Err("it does not begin with the header of diskperf's own form".to_owned());
             }
         },
-        Form::Blktrace => match Blktrace::from_head(head) {
+        Form::Blktrace => match BlktraceParser::from_head(head) {
             Some(of) => FormParser::Blktrace(of?),
             None => return Err("it does not begin with an event of blktrace".to_owned()),
         },
-        Form::VscsiBinary => match Vscsi::from_head(head) {
+        Form::VscsiBinary => match VscsiParser::from_head(head) {
             Some(of) => FormParser::Vscsi(of),
             None => return Err("its first records fit neither version of vscsiStats".to_owned()),
         },

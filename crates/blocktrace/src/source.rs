@@ -2,8 +2,8 @@
 
 use crate::error::ReadError;
 use crate::form::Form;
-use crate::forms::block_layer::RequestBeginStep;
-use crate::forms::{HEADER_BYTES_MAX, LineMeaning, ParseContext, Srt};
+use crate::forms::block_layer::IssueStep;
+use crate::forms::{HEADER_BYTES_MAX, LineMeaning, ParseContext, SrtParser};
 use crate::lines::{ReadOutcome, TraceInput, trim_line};
 use crate::own::{self, OwnFormatParser};
 use crate::reader::ReadOptions;
@@ -25,7 +25,7 @@ pub(crate) struct TraceFile {
 const EMPTY_LINES_MAX: u64 = 1 << 20;
 
 /// Outcome of reading the next line or record of a file.
-pub(crate) enum FileStep {
+pub(crate) enum ReadStep {
     Line(LineMeaning),
     /// Truncation: the trace ends within a line or record.
     Truncated,
@@ -40,7 +40,7 @@ pub(crate) enum RecordOutcome {
 }
 
 /// Returns the time of a blktrace event, in nanoseconds.
-pub(crate) fn event_time_ns(event: &[u8], source: &TraceFile) -> u64 {
+pub(crate) fn parse_event_time_ns(event: &[u8], source: &TraceFile) -> u64 {
     match &source.parser {
         FormParser::Blktrace(of) => of.event_time_ns(event),
         _ => 0,
@@ -48,15 +48,15 @@ pub(crate) fn event_time_ns(event: &[u8], source: &TraceFile) -> u64 {
 }
 
 /// Makes the files of all CPUs begin requests at the same step: at Q if any of them has Q events.
-pub(crate) fn align_request_begins(sources: &mut [TraceFile]) {
+pub(crate) fn align_issue_steps(sources: &mut [TraceFile]) {
     let begins_with_queue = |source: &TraceFile| match &source.parser {
-        FormParser::Blktrace(of) => of.request_begin == RequestBeginStep::Queue,
+        FormParser::Blktrace(of) => of.issue_step == IssueStep::Queue,
         _ => false,
     };
     if sources.iter().any(begins_with_queue) {
         for source in sources {
             if let FormParser::Blktrace(of) = &mut source.parser {
-                of.request_begin = RequestBeginStep::Queue;
+                of.issue_step = IssueStep::Queue;
             }
         }
     }
@@ -99,7 +99,7 @@ impl TraceFile {
     }
 
     fn record_error(&self, problem: String) -> ReadError {
-        let (number, byte) = self.input.position();
+        let (number, byte) = self.input.line_and_offset();
         ReadError::Record {
             name: self.name.clone(),
             what: match self.parser {
@@ -118,19 +118,19 @@ impl TraceFile {
         &mut self,
         context: &mut ParseContext,
         partial: bool,
-    ) -> Result<FileStep, ReadError> {
+    ) -> Result<ReadStep, ReadError> {
         match self.parser {
             FormParser::OwnFormat(_) => self.read_own_block(context, partial),
             FormParser::Blktrace(_) | FormParser::Vscsi(_) | FormParser::Srt(_) => {
                 match self.read_event(partial)? {
                     RecordOutcome::Complete => {}
-                    RecordOutcome::Truncated => return Ok(FileStep::Truncated),
-                    RecordOutcome::End => return Ok(FileStep::End),
+                    RecordOutcome::Truncated => return Ok(ReadStep::Truncated),
+                    RecordOutcome::End => return Ok(ReadStep::End),
                 }
-                let event = std::mem::take(self.input.last_read_mut());
+                let event = std::mem::take(self.input.last_piece_mut());
                 let said = self.parse_event(&event, context);
-                *self.input.last_read_mut() = event;
-                Ok(FileStep::Line(said?))
+                *self.input.last_piece_mut() = event;
+                Ok(ReadStep::Line(said?))
             }
             _ => self.read_line(context, partial),
         }
@@ -141,7 +141,7 @@ impl TraceFile {
         &mut self,
         context: &mut ParseContext,
         partial: bool,
-    ) -> Result<FileStep, ReadError> {
+    ) -> Result<ReadStep, ReadError> {
         let FormParser::OwnFormat(mut own) = std::mem::replace(
             &mut self.parser,
             FormParser::OwnFormat(OwnFormatParser::default()),
@@ -152,7 +152,7 @@ impl TraceFile {
         self.parser = FormParser::OwnFormat(own);
         match step? {
             Ok(step) => Ok(step),
-            Err(_) if partial => Ok(FileStep::Truncated),
+            Err(_) if partial => Ok(ReadStep::Truncated),
             Err(problem) => {
                 Err(self.record_error(format!("{problem}; --partial reads the requests before it")))
             }
@@ -165,7 +165,7 @@ impl TraceFile {
         &mut self,
         own: &mut OwnFormatParser,
         context: &mut ParseContext,
-    ) -> Result<Result<FileStep, String>, ReadError> {
+    ) -> Result<Result<ReadStep, String>, ReadError> {
         let failed = |name: &str, source| ReadError::Input {
             name: name.to_owned(),
             source,
@@ -178,7 +178,7 @@ impl TraceFile {
         }
         let read = self.input.read_piece(own::BLOCK_HEADER_BYTES, false);
         match read.map_err(|error| failed(&self.name, error))? {
-            ReadOutcome::End if own.has_ended() => return Ok(Ok(FileStep::End)),
+            ReadOutcome::End if own.has_ended() => return Ok(Ok(ReadStep::End)),
             ReadOutcome::End => {
                 return Ok(Err(
                     "the trace has no end: its recorder was stopped".to_owned()
@@ -192,7 +192,7 @@ impl TraceFile {
             }
             ReadOutcome::Complete => {}
         }
-        let bytes = match own.payload_bytes(self.input.last_read()) {
+        let bytes = match own.payload_bytes(self.input.last_piece()) {
             Ok(bytes) => bytes,
             Err(problem) => return Ok(Err(problem)),
         };
@@ -203,27 +203,27 @@ impl TraceFile {
                 return Ok(Err("the trace ends within this block".to_owned()));
             }
         }
-        if !OwnFormatParser::is_checksum_correct(self.input.last_read()) {
+        if !OwnFormatParser::is_checksum_correct(self.input.last_piece()) {
             return Ok(Err("the block is damaged: its checksum differs".to_owned()));
         }
-        let told = own.parse_block(self.input.last_read(), context);
+        let told = own.parse_block(self.input.last_piece(), context);
         told.map_err(|problem| self.record_error(problem))?;
-        Ok(Ok(FileStep::Line(LineMeaning::NoRequest)))
+        Ok(Ok(ReadStep::Line(LineMeaning::Heading)))
     }
 
     fn read_line(
         &mut self,
         context: &mut ParseContext,
         partial: bool,
-    ) -> Result<FileStep, ReadError> {
+    ) -> Result<ReadStep, ReadError> {
         let got = self
             .input
             .read_line()
             .map_err(|error| self.input_error(error))?;
         if matches!(got, ReadOutcome::End) {
-            return Ok(FileStep::End);
+            return Ok(ReadStep::End);
         }
-        let line = trim_line(self.input.last_read());
+        let line = trim_line(self.input.last_piece());
         if line.is_empty() {
             self.empty_lines += 1;
             return match self.empty_lines > EMPTY_LINES_MAX {
@@ -231,13 +231,13 @@ impl TraceFile {
                     "more than {EMPTY_LINES_MAX} consecutive lines before this one are empty: the \
                      file is not a trace"
                 ))),
-                false => Ok(FileStep::Line(LineMeaning::NoRequest)),
+                false => Ok(ReadStep::Line(LineMeaning::Heading)),
             };
         }
         self.empty_lines = 0;
         let said = self.parser.parse_line(line, context);
         match said.and_then(|said| context.validate(said)) {
-            Ok(said) => Ok(FileStep::Line(said)),
+            Ok(said) => Ok(ReadStep::Line(said)),
             Err(problem) => self.handle_unreadable(problem, &got, partial),
         }
     }
@@ -249,17 +249,17 @@ impl TraceFile {
         problem: String,
         got: &ReadOutcome,
         partial: bool,
-    ) -> Result<FileStep, ReadError> {
+    ) -> Result<ReadStep, ReadError> {
         let head = self.input.peek_head();
         let is_last = head.map(<[u8]>::is_empty);
         let is_last = is_last.map_err(|error| self.input_error(error))?;
         Err(self.record_error(match got {
-            _ if is_last && partial => return Ok(FileStep::Truncated),
+            _ if is_last && partial => return Ok(ReadStep::Truncated),
             ReadOutcome::Truncated => format!(
                 "the trace ends within this line: {problem}; --partial reads the requests before \
                  it"
             ),
-            _ if is_last && self.input.position().0 > 1 => {
+            _ if is_last && self.input.line_and_offset().0 > 1 => {
                 format!(
                     "{problem}; it is the last line, and --partial reads the requests before \
                 it"
@@ -292,9 +292,9 @@ impl TraceFile {
             return Ok(RecordOutcome::Complete);
         }
         let behind = match &self.parser {
-            FormParser::Blktrace(of) => of.data_bytes(self.input.last_read()),
+            FormParser::Blktrace(of) => of.data_bytes(self.input.last_piece()),
             FormParser::Srt(Some(of)) => {
-                let bytes = of.record_bytes(self.input.last_read());
+                let bytes = of.record_bytes(self.input.last_piece());
                 bytes.map(|bytes| bytes - first)
             }
             _ => Ok(0),
@@ -338,7 +338,7 @@ impl TraceFile {
         };
         let read = self.input.read_piece(end + 1, false);
         read.map_err(|error| self.input_error(error))?;
-        self.parser = FormParser::Srt(Some(Srt::from_header(&header)));
+        self.parser = FormParser::Srt(Some(SrtParser::from_header(&header)));
         Ok(())
     }
 
@@ -352,7 +352,7 @@ impl TraceFile {
             FormParser::Blktrace(of) => of.parse_event(event, context),
             FormParser::Vscsi(of) => of.parse_record(event, context),
             FormParser::Srt(Some(of)) => of.parse_record(event, context),
-            _ => Ok(LineMeaning::NoRequest),
+            _ => Ok(LineMeaning::Heading),
         };
         let said = said.and_then(|said| context.validate(said));
         said.map_err(|problem| self.record_error(problem))

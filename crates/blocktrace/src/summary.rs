@@ -9,13 +9,13 @@ mod stack;
 mod stamps;
 
 pub use arrivals::{ArrivalSummary, Dispersion};
-pub use depth::{DepthSummary, Interval, Series};
+pub use depth::{ActivityInterval, ActivitySeries, DepthSummary};
 pub use histogram::Quantiles;
 pub use locality::LocalitySummary;
 pub use reuse::{MissRatio, ReuseSummary};
 pub use stamps::Resolution;
 
-use crate::record::{DeviceIndex, Operation, Record};
+use crate::record::{DeviceIndex, TraceRecord, TracedOperation};
 use arrivals::ArrivalStatistics;
 use depth::DepthStatistics;
 use histogram::Histogram;
@@ -27,73 +27,73 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes of a block, for footprints and reuse distances.
-pub const BLOCK_BYTES: u64 = 4096;
+pub const REUSE_BLOCK_BYTES: u64 = 4096;
 /// Maximum number of blocks that are sampled.
-pub const SAMPLED_BLOCKS: usize = 1 << 16;
+pub const SAMPLED_BLOCKS_MAX: usize = 1 << 16;
 /// Maximum number of distinct request sizes that are counted exactly.
 const SIZES_MAX: usize = 4096;
 /// Number of request sizes that a summary lists.
 const LISTED_SIZES_MAX: usize = 8;
-/// Minimum number of block uses that are followed, in addition to [`TOUCHES_PER_REQUEST`]: 16 GiB,
+/// Minimum number of block uses that are followed, in addition to [`FOLLOWED_BLOCKS_PER_REQUEST`]: 16 GiB,
 /// so that a short trace of long requests is covered.
-const TOUCHES_MIN: u64 = 1 << 22;
+const FOLLOWED_BLOCKS_MIN: u64 = 1 << 22;
 /// Mean number of blocks per request that are followed: 4 MiB, the longest request of most devices.
 /// A trace of longer requests would take time out of proportion to its length.
-const TOUCHES_PER_REQUEST: u64 = 1024;
+const FOLLOWED_BLOCKS_PER_REQUEST: u64 = 1024;
 
 /// Accumulator of a trace summary.
 #[derive(Debug)]
 pub struct Summarizer {
-    operations: BTreeMap<Operation, RequestTotals>,
+    operations: BTreeMap<TracedOperation, RequestTotals>,
     devices: BTreeMap<u32, RequestTotals>,
     last_ns: u64,
     issue_times: IssueTimeStatistics,
-    sizes: BTreeMap<u64, u64>,
-    size_counts: Histogram,
+    size_frequencies: BTreeMap<u64, u64>,
+    size_histogram: Histogram,
     aligned: [u64; 2],
-    range_count: u64,
+    transfer_count: u64,
     end_bytes_max: u64,
     failed_count: u64,
-    arrivals: ArrivalStatistics,
-    depth: DepthStatistics,
-    locality: LocalityStatistics,
+    arrival_statistics: ArrivalStatistics,
+    depth_statistics: DepthStatistics,
+    locality_statistics: LocalityStatistics,
     /// Reuse of blocks. `None` once the requests use more blocks than are followed.
-    reuse: Option<ReuseStatistics>,
-    responses: BTreeMap<Operation, Histogram>,
-    think_times: Histogram,
+    reuse_statistics: Option<ReuseStatistics>,
+    response_histograms: BTreeMap<TracedOperation, Histogram>,
+    think_time_histogram: Histogram,
 }
 
 impl Default for Summarizer {
     fn default() -> Self {
-        Self::sampling(SAMPLED_BLOCKS)
+        Self::with_sampled_blocks(SAMPLED_BLOCKS_MAX)
     }
 }
 
 impl Summarizer {
     /// Creates an accumulator that samples reuse distances from at most `blocks` blocks.
-    pub fn sampling(blocks: usize) -> Self {
+    pub fn with_sampled_blocks(blocks: usize) -> Self {
         Self {
             operations: BTreeMap::new(),
             devices: BTreeMap::new(),
             last_ns: 0,
             issue_times: IssueTimeStatistics::default(),
-            sizes: BTreeMap::new(),
-            size_counts: Histogram::default(),
+            size_frequencies: BTreeMap::new(),
+            size_histogram: Histogram::default(),
             aligned: [0; 2],
-            range_count: 0,
+            transfer_count: 0,
             end_bytes_max: 0,
             failed_count: 0,
-            arrivals: ArrivalStatistics::default(),
-            depth: DepthStatistics::new(),
-            locality: LocalityStatistics::default(),
-            reuse: Some(ReuseStatistics::new(blocks.max(1))),
-            responses: BTreeMap::new(),
-            think_times: Histogram::default(),
+            arrival_statistics: ArrivalStatistics::default(),
+            depth_statistics: DepthStatistics::new(),
+            locality_statistics: LocalityStatistics::default(),
+            reuse_statistics: Some(ReuseStatistics::new(blocks.max(1))),
+            response_histograms: BTreeMap::new(),
+            think_time_histogram: Histogram::default(),
         }
     }
 
     /// Adds the next request of the trace to the summary.
-    pub fn add(&mut self, record: &Record) {
+    pub fn add(&mut self, record: &TraceRecord) {
         let bytes = record.length_bytes;
         self.operations
             .entry(record.operation)
@@ -103,28 +103,31 @@ impl Summarizer {
         self.last_ns = self.last_ns.max(record.issued_ns);
         self.issue_times.add(record.issued_ns);
         self.failed_count += u64::from(record.errno != 0);
-        self.arrivals.add(record.issued_ns);
-        self.depth.add(record);
+        self.arrival_statistics.add(record.issued_ns);
+        self.depth_statistics.add(record);
         if let Some(response) = record.response_ns() {
-            self.responses
+            self.response_histograms
                 .entry(record.operation)
                 .or_default()
                 .add(response, 1.0);
         }
         if let Some(think) = record.think_ns {
-            self.think_times.add(think, 1.0);
+            self.think_time_histogram.add(think, 1.0);
         }
-        if matches!(record.operation, Operation::Read | Operation::Write) {
-            self.add_range(record);
+        if matches!(
+            record.operation,
+            TracedOperation::Read | TracedOperation::Write
+        ) {
+            self.add_transfer(record);
         }
     }
 
-    fn add_range(&mut self, record: &Record) {
+    fn add_transfer(&mut self, record: &TraceRecord) {
         let (first, bytes) = (record.offset_bytes, record.length_bytes);
-        self.range_count += 1;
-        self.size_counts.add(bytes, 1.0);
-        if self.sizes.len() < SIZES_MAX || self.sizes.contains_key(&bytes) {
-            *self.sizes.entry(bytes).or_default() += 1;
+        self.transfer_count += 1;
+        self.size_histogram.add(bytes, 1.0);
+        if self.size_frequencies.len() < SIZES_MAX || self.size_frequencies.contains_key(&bytes) {
+            *self.size_frequencies.entry(bytes).or_default() += 1;
         }
         for (count, unit) in self.aligned.iter_mut().zip([512, 4096]) {
             let is_aligned = first.is_multiple_of(unit) && bytes.is_multiple_of(unit);
@@ -132,26 +135,27 @@ impl Summarizer {
         }
         let end = first.saturating_add(bytes);
         self.end_bytes_max = self.end_bytes_max.max(end);
-        self.locality.add(&Record {
+        self.locality_statistics.add(&TraceRecord {
             length_bytes: end - first,
             ..*record
         });
-        let is_write = record.operation == Operation::Write;
+        let is_write = record.operation == TracedOperation::Write;
         self.add_block_uses(
             record.device,
-            first / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES),
+            first / REUSE_BLOCK_BYTES..end.div_ceil(REUSE_BLOCK_BYTES),
             is_write,
         );
     }
 
     fn add_block_uses(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
-        let Some(reuse) = &mut self.reuse else {
+        let Some(reuse) = &mut self.reuse_statistics else {
             return;
         };
-        let allowed = TOUCHES_PER_REQUEST.saturating_mul(self.range_count);
+        let allowed = FOLLOWED_BLOCKS_PER_REQUEST.saturating_mul(self.transfer_count);
         let touches = blocks.end.saturating_sub(blocks.start);
-        if touches > (TOUCHES_MIN.saturating_add(allowed)).saturating_sub(reuse.use_count()) {
-            self.reuse = None;
+        if touches > (FOLLOWED_BLOCKS_MIN.saturating_add(allowed)).saturating_sub(reuse.use_count())
+        {
+            self.reuse_statistics = None;
             return;
         }
         // Devices have spaces of addresses of their own.
@@ -160,32 +164,36 @@ impl Summarizer {
     }
 
     /// Returns the summary. `devices` holds the device names by device index.
-    pub fn finish(self, devices: &[String]) -> Summary {
+    pub fn finish(self, devices: &[String]) -> TraceSummary {
         let mut requests = RequestTotals::default();
         for of in self.operations.values() {
             requests.requests += of.requests;
             requests.bytes += of.bytes;
         }
         let resolution = self.issue_times.finish();
-        let coarse_ns = resolution.map_or(0, |of| of.ns);
-        let (depth, series) = self.depth.finish(self.last_ns, coarse_ns);
+        let coarse_ns = resolution.map_or(0, |of| of.resolution_ns);
+        let (depth, series) = self.depth_statistics.finish(self.last_ns, coarse_ns);
         let named = |(number, moved): (&u32, &RequestTotals)| DeviceSummary {
             device: devices
                 .get(*number as usize)
                 .cloned()
                 .unwrap_or_else(|| number.to_string()),
-            moved: *moved,
+            totals: *moved,
         };
         let mut by_device: Vec<DeviceSummary> = self.devices.iter().map(named).collect();
-        by_device.sort_by_key(|of| std::cmp::Reverse(of.moved.requests));
-        let share = |count: u64| count as f64 / self.range_count.max(1) as f64;
-        let mut sizes: Vec<(u64, u64)> = self.sizes.iter().map(|(k, v)| (*k, *v)).collect();
-        let size_bytes = size_quantiles(&sizes, self.range_count);
+        by_device.sort_by_key(|of| std::cmp::Reverse(of.totals.requests));
+        let share = |count: u64| count as f64 / self.transfer_count.max(1) as f64;
+        let mut sizes: Vec<(u64, u64)> = self
+            .size_frequencies
+            .iter()
+            .map(|(k, v)| (*k, *v))
+            .collect();
+        let size_bytes = size_quantiles(&sizes, self.transfer_count);
         sizes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         sizes.truncate(LISTED_SIZES_MAX);
         let quantiles = |counts: &Histogram| counts.quantiles();
-        Summary {
-            all: requests,
+        TraceSummary {
+            totals: requests,
             span_ns: self.last_ns,
             resolution,
             operations: self
@@ -193,11 +201,11 @@ impl Summarizer {
                 .iter()
                 .map(|(operation, moved)| OperationSummary {
                     operation: operation.name(),
-                    moved: *moved,
-                    response_ns: self.responses.get(operation).and_then(quantiles),
+                    totals: *moved,
+                    response_ns: self.response_histograms.get(operation).and_then(quantiles),
                 })
                 .collect(),
-            failed: self.failed_count,
+            failed_requests: self.failed_count,
             devices: by_device,
             sizes: sizes
                 .into_iter()
@@ -206,16 +214,18 @@ impl Summarizer {
                     share: share(count),
                 })
                 .collect(),
-            size_bytes: size_bytes.or_else(|| self.size_counts.quantiles()),
-            size_octaves: self.size_counts.octave_counts(),
+            size_bytes: size_bytes.or_else(|| self.size_histogram.quantiles()),
+            size_octaves: self.size_histogram.octave_counts(),
             aligned_512_share: share(self.aligned[0]),
             aligned_4096_share: share(self.aligned[1]),
-            highest_bytes: self.end_bytes_max,
-            arrivals: self.arrivals.finish(coarse_ns),
+            end_bytes_max: self.end_bytes_max,
+            arrivals: self.arrival_statistics.finish(coarse_ns),
             depth,
-            think_ns: self.think_times.quantiles(),
-            locality: self.locality.finish(),
-            reuse: self.reuse.map(|reuse| reuse.finish(BLOCK_BYTES)),
+            think_ns: self.think_time_histogram.quantiles(),
+            locality: self.locality_statistics.finish(),
+            reuse: self
+                .reuse_statistics
+                .map(|reuse| reuse.finish(REUSE_BLOCK_BYTES)),
             series,
         }
     }
@@ -248,11 +258,11 @@ fn size_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
         p90: told(0.9),
         p99: told(0.99),
         p999: told(0.999),
-        most: most as f64,
+        value_max: most as f64,
     })
 }
 
-impl Operation {
+impl TracedOperation {
     /// Returns the name of the operation.
     pub const fn name(self) -> &'static str {
         match self {
@@ -283,10 +293,10 @@ impl RequestTotals {
 
 /// Summary of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct TraceSummary {
     /// Totals of all requests.
     #[serde(flatten)]
-    pub all: RequestTotals,
+    pub totals: RequestTotals,
     /// Time from the first issue to the last, in nanoseconds.
     pub span_ns: u64,
     /// Resolution of the times, if it is so coarse that requests share times.
@@ -294,7 +304,8 @@ pub struct Summary {
     /// Summaries of the requests by operation.
     pub operations: Vec<OperationSummary>,
     /// Number of requests that completed with an error.
-    pub failed: u64,
+    #[serde(rename = "failed")]
+    pub failed_requests: u64,
     /// Summaries of the requests by device, the busiest device first.
     pub devices: Vec<DeviceSummary>,
     /// Most frequent sizes of reads and writes.
@@ -308,7 +319,8 @@ pub struct Summary {
     /// Share of reads and writes that begin and end at multiples of 4096 bytes.
     pub aligned_4096_share: f64,
     /// End of the highest range that is read or written, in bytes.
-    pub highest_bytes: u64,
+    #[serde(rename = "highest_bytes")]
+    pub end_bytes_max: u64,
     /// Statistics of the arrivals. `None` for fewer than two requests.
     pub arrivals: Option<ArrivalSummary>,
     /// Statistics of the queue depth. `None` if the trace has no completions.
@@ -321,7 +333,7 @@ pub struct Summary {
     /// above 4 MiB and together above 16 GiB.
     pub reuse: Option<ReuseSummary>,
     /// Time series of the whole trace.
-    pub series: Series,
+    pub series: ActivitySeries,
 }
 
 /// Summary of the requests with one operation.
@@ -331,7 +343,7 @@ pub struct OperationSummary {
     pub operation: &'static str,
     /// Number of requests and their bytes.
     #[serde(flatten)]
-    pub moved: RequestTotals,
+    pub totals: RequestTotals,
     /// Quantiles of the response time in nanoseconds, if the trace has completions.
     pub response_ns: Option<Quantiles>,
 }
@@ -343,7 +355,7 @@ pub struct DeviceSummary {
     pub device: String,
     /// Number of requests and their bytes.
     #[serde(flatten)]
-    pub moved: RequestTotals,
+    pub totals: RequestTotals,
 }
 
 /// Share of the reads and writes with one request size.
@@ -361,14 +373,17 @@ mod tests {
 
     /// Blocks that were followed, at each request, of requests of so many bytes.
     fn touches(requests: u64, length_bytes: u64) -> Vec<Option<u64>> {
-        let mut summarizer = Summarizer::sampling(64);
+        let mut summarizer = Summarizer::with_sampled_blocks(64);
         let mut after = |number: u64| {
-            summarizer.add(&Record {
+            summarizer.add(&TraceRecord {
                 offset_bytes: number * length_bytes % (1 << 60),
                 length_bytes,
-                ..Record::new_at(number)
+                ..TraceRecord::issued_at(number)
             });
-            summarizer.reuse.as_ref().map(ReuseStatistics::use_count)
+            summarizer
+                .reuse_statistics
+                .as_ref()
+                .map(ReuseStatistics::use_count)
         };
         (0..requests).map(&mut after).collect()
     }
@@ -387,10 +402,11 @@ mod tests {
             let after = touches(requests, length_bytes);
             let last = after.last().expect("a request");
             assert_eq!(last.is_some(), is_followed, "{requests} of {length_bytes}");
-            let wanted = requests * length_bytes.div_ceil(BLOCK_BYTES);
+            let wanted = requests * length_bytes.div_ceil(REUSE_BLOCK_BYTES);
             assert!(last.is_none_or(|uses| uses == wanted), "{last:?}");
             for (before, uses) in after.iter().enumerate() {
-                let allowed = TOUCHES_MIN + TOUCHES_PER_REQUEST * (before as u64 + 1);
+                let allowed =
+                    FOLLOWED_BLOCKS_MIN + FOLLOWED_BLOCKS_PER_REQUEST * (before as u64 + 1);
                 assert!(uses.is_none_or(|uses| uses <= allowed));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::form::Form;
 use crate::own;
-use crate::record::{DeviceIndex, Operation, Record};
+use crate::record::{DeviceIndex, TraceRecord, TracedOperation};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
@@ -16,7 +16,7 @@ const REPEATED_NAME_BYTES_MAX: u64 = 255;
 
 /// Output that accepts no more bytes than the requests account for.
 struct BoundedOutput<W> {
-    inner: W,
+    output: W,
     written_bytes: u64,
     allowed_bytes: u64,
 }
@@ -31,18 +31,18 @@ impl<W: Write> Write for BoundedOutput<W> {
                 self.allowed_bytes
             )));
         }
-        let written = self.inner.write(bytes)?;
+        let written = self.output.write(bytes)?;
         self.written_bytes += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.output.flush()
     }
 }
 
 /// Writer of a trace.
-pub struct Writer<W: Write> {
+pub struct TraceWriter<W: Write> {
     output: BufWriter<BoundedOutput<W>>,
     form: Form,
     devices: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Writer<W: Write> {
     last_completed_ns: u64,
     has_header: bool,
     /// Encoder of diskperf's own format.
-    own_encoder: own::BlockEncoder,
+    own_encoder: own::TraceEncoder,
     /// Map from the device indices of the records to those of diskperf's own format.
     own_devices: BTreeMap<DeviceIndex, DeviceIndex>,
 }
@@ -59,12 +59,12 @@ pub struct Writer<W: Write> {
 /// Time of the MSR clock, in ticks, that stands for time zero of a trace.
 const MSR_BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TraceWriter<W> {
     /// Begins a trace. Returns `None` for a format that cannot be written.
     pub fn create(output: W, form: Form) -> Option<Self> {
-        Form::WRITTEN.contains(&form).then(|| Self {
+        Form::WRITABLE.contains(&form).then(|| Self {
             output: BufWriter::new(BoundedOutput {
-                inner: output,
+                output,
                 written_bytes: 0,
                 allowed_bytes: FIXED_BYTES_MAX,
             }),
@@ -73,13 +73,13 @@ impl<W: Write> Writer<W> {
             left_out_count: 0,
             last_completed_ns: 0,
             has_header: false,
-            own_encoder: own::BlockEncoder::default(),
+            own_encoder: own::TraceEncoder::default(),
             own_devices: BTreeMap::new(),
         })
     }
 
     /// Returns the number of requests that were left out because the format cannot represent them.
-    pub fn left_out(&self) -> u64 {
+    pub fn left_out_count(&self) -> u64 {
         self.left_out_count
     }
 
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Raises the limit of the output by one request.
-    fn allow_request(&mut self, record: &Record) {
+    fn allow_request(&mut self, record: &TraceRecord) {
         let name = self.devices.get(record.device.0 as usize);
         let name_bytes = name.map_or(10, |name| name.len() as u64);
         let named_bytes = match self.form {
@@ -114,7 +114,7 @@ impl<W: Write> Writer<W> {
         *output = output.saturating_add(REQUEST_BYTES_MAX + named_bytes);
     }
 
-    fn device_name(&self, of: &Record) -> String {
+    fn device_name(&self, of: &TraceRecord) -> String {
         let name = self.devices.get(of.device.0 as usize);
         name.cloned().unwrap_or_else(|| of.device.0.to_string())
     }
@@ -124,7 +124,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// Fails if the output fails.
-    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+    pub fn write(&mut self, record: &TraceRecord) -> io::Result<()> {
         self.allow_request(record);
         if !self.has_header {
             self.write_header(record)?;
@@ -133,9 +133,9 @@ impl<W: Write> Writer<W> {
             return self.write_own(record);
         }
         let letter = match record.operation {
-            Operation::Read => "R",
-            Operation::Write => "W",
-            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
+            TracedOperation::Read => "R",
+            TracedOperation::Write => "W",
+            TracedOperation::Flush | TracedOperation::Discard | TracedOperation::WriteZeroes => {
                 return self.write_other(record);
             }
         };
@@ -208,7 +208,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn write_header(&mut self, record: &Record) -> io::Result<()> {
+    fn write_header(&mut self, record: &TraceRecord) -> io::Result<()> {
         self.has_header = true;
         let device = self.device_name(record);
         match self.form {
@@ -228,7 +228,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a request with all its fields in diskperf's own format, followed by its completion.
-    fn write_own(&mut self, record: &Record) -> io::Result<()> {
+    fn write_own(&mut self, record: &TraceRecord) -> io::Result<()> {
         let device = match self.own_devices.get(&record.device) {
             Some(device) => *device,
             // Only devices that have requests are named.
@@ -238,30 +238,34 @@ impl<W: Write> Writer<W> {
                 device
             }
         };
-        let number = self.own_encoder.add_issue(&Record { device, ..*record });
+        let number = self
+            .own_encoder
+            .add_issue(&TraceRecord { device, ..*record });
         if let Some(at_ns) = record.completed_ns {
             self.own_encoder.add_completion(number, at_ns, record.errno);
         }
         match self.own_encoder.is_full() {
-            true => self.output.write_all(self.own_encoder.close_block(0)),
+            true => self.output.write_all(self.own_encoder.take_block(0)),
             false => Ok(()),
         }
     }
 
     /// Writes a request that neither reads nor writes.
-    fn write_other(&mut self, record: &Record) -> io::Result<()> {
+    fn write_other(&mut self, record: &TraceRecord) -> io::Result<()> {
         let device = self.device_name(record);
         let (offset, length) = (record.offset_bytes, record.length_bytes);
         let is_fio = matches!(self.form, Form::FioIolog2 | Form::FioIolog3);
         match record.operation {
-            Operation::Flush if is_fio => self.write_fio(record, &format!("{device} datasync 0 0")),
-            Operation::Discard if is_fio => {
+            TracedOperation::Flush if is_fio => {
+                self.write_fio(record, &format!("{device} datasync 0 0"))
+            }
+            TracedOperation::Discard if is_fio => {
                 self.write_fio(record, &format!("{device} trim {offset} {length}"))
             }
             _ if self.form == Form::Csv => {
                 let letter = match record.operation {
-                    Operation::Flush => "F",
-                    Operation::WriteZeroes => "Z",
+                    TracedOperation::Flush => "F",
+                    TracedOperation::WriteZeroes => "Z",
                     _ => "D",
                 };
                 let response = record
@@ -280,7 +284,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn write_fio(&mut self, record: &Record, what: &str) -> io::Result<()> {
+    fn write_fio(&mut self, record: &TraceRecord, what: &str) -> io::Result<()> {
         match self.form {
             Form::FioIolog3 => writeln!(self.output, "{} {what}", record.issued_ns / 1000),
             _ => writeln!(self.output, "{what}"),
@@ -289,14 +293,14 @@ impl<W: Write> Writer<W> {
 
     /// Writes a request of the `validate` format. A pause follows its request, so that the previous
     /// request's pause is written first.
-    fn write_validate(&mut self, record: &Record) -> io::Result<()> {
+    fn write_validate(&mut self, record: &TraceRecord) -> io::Result<()> {
         let completed_ns = record.completed_ns.expect("it was looked at");
         let pause_ns = record.issued_ns.saturating_sub(self.last_completed_ns);
         if self.last_completed_ns > 0 || pause_ns > 0 {
             writeln!(self.output, " {}", format_microseconds(pause_ns))?;
         }
         self.last_completed_ns = completed_ns;
-        let letter = if record.operation == Operation::Read {
+        let letter = if record.operation == TracedOperation::Read {
             "R"
         } else {
             "W"
@@ -320,10 +324,10 @@ impl<W: Write> Writer<W> {
                 self.output.write_all(&own::encode_header())?;
             }
             self.output
-                .write_all(self.own_encoder.close_block(own::LAST_BLOCK_FLAG))?;
+                .write_all(self.own_encoder.take_block(own::LAST_BLOCK_FLAG))?;
         }
         let output = self.output.into_inner();
-        Ok(output.map_err(|error| error.into_error())?.inner)
+        Ok(output.map_err(|error| error.into_error())?.output)
     }
 }
 

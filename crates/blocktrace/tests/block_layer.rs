@@ -1,7 +1,9 @@
 //! Events of the block layer, as several kernels and tools have them: recorded, and made of
 //! what was recorded by the layout of the others.
 
-use diskperf_blocktrace::{Form, Notices, Operation, ReadError, ReadOptions, Reader, Record};
+use diskperf_blocktrace::{
+    Form, Notices, ReadError, ReadOptions, TraceReader, TraceRecord, TracedOperation,
+};
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
@@ -15,7 +17,7 @@ fn data(name: &str) -> Vec<u8> {
 /// A trace that was read to its end.
 struct Seen {
     form: Form,
-    records: Vec<Record>,
+    records: Vec<TraceRecord>,
     notices: Notices,
 }
 
@@ -25,7 +27,7 @@ fn read(files: &[Vec<u8>]) -> Result<Seen, ReadError> {
         (format!("trace.{number}"), input)
     };
     let files = files.iter().enumerate().map(input).collect();
-    let mut reader = Reader::open_all(files, &ReadOptions::default())?;
+    let mut reader = TraceReader::open_all(files, &ReadOptions::default())?;
     let records = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
     Ok(Seen {
         form: reader.form(),
@@ -37,22 +39,22 @@ fn read(files: &[Vec<u8>]) -> Result<Seen, ReadError> {
 impl Seen {
     /// Fails unless each line is a request, more of one, an aside, or left out for a reason.
     fn account(&self, what: &str) {
-        let lines = self.notices.lines;
-        let left_out: u64 = self.notices.dropped.values().sum();
-        let left_out = left_out + self.notices.without_issue;
-        let all = lines.requests + lines.more + lines.asides + left_out;
-        assert_eq!(lines.read, all, "{what}: {:?}", self.notices);
-        assert_eq!(lines.requests, self.records.len() as u64, "{what}");
+        let lines = self.notices.line_counts;
+        let left_out: u64 = self.notices.dropped_lines.values().sum();
+        let left_out = left_out + self.notices.unmatched_completions;
+        let all = lines.request_lines + lines.update_lines + lines.other_lines + left_out;
+        assert_eq!(lines.line_count, all, "{what}: {:?}", self.notices);
+        assert_eq!(lines.request_lines, self.records.len() as u64, "{what}");
     }
 
-    fn of(&self, operation: Operation) -> Vec<&Record> {
+    fn of(&self, operation: TracedOperation) -> Vec<&TraceRecord> {
         let all = self.records.iter();
         all.filter(|record| record.operation == operation).collect()
     }
 
     /// Reads, writes, flushes, discards, writes of zeroes.
     fn counts(&self) -> [usize; 5] {
-        use Operation::{Discard, Flush, Read, Write, WriteZeroes};
+        use TracedOperation::{Discard, Flush, Read, Write, WriteZeroes};
         [Read, Write, Flush, Discard, WriteZeroes].map(|operation| self.of(operation).len())
     }
 
@@ -111,7 +113,7 @@ fn a_binary_trace_without_queue_events_has_a_request_for_each_pair() {
         let zeroes = usize::from(version == 8);
         assert_eq!(seen.counts(), [14, 34 - zeroes, 6, 1, zeroes], "{version}");
         assert_eq!(seen.completed(), 55, "version {version}");
-        assert_eq!(seen.notices.without_issue, 0);
+        assert_eq!(seen.notices.unmatched_completions, 0);
     }
 }
 
@@ -128,8 +130,8 @@ fn a_trace_with_queue_events_has_a_request_for_each_of_them_and_all_complete() {
         // Of 8 writes that were queued at once, 7 merged.
         assert_eq!(seen.counts(), [14, 41 - zeroes, 4, 1, zeroes], "{what}");
         assert_eq!(seen.completed(), 60, "{what}");
-        assert_eq!(seen.notices.without_issue, 0, "{what}");
-        let durable = seen.of(Operation::Write);
+        assert_eq!(seen.notices.unmatched_completions, 0, "{what}");
+        let durable = seen.of(TracedOperation::Write);
         assert_eq!(
             durable.iter().filter(|record| record.fua).count(),
             2,
@@ -208,7 +210,7 @@ fn text_of_every_kernel_and_tool_holds_the_same_requests() {
             seen.notices
         );
         assert_eq!(seen.completed(), 55, "{what}");
-        let zeroes = seen.of(Operation::WriteZeroes)[0];
+        let zeroes = seen.of(TracedOperation::WriteZeroes)[0];
         let range = (zeroes.offset_bytes, zeroes.length_bytes);
         assert_eq!(range, (40_960 * 512, 1 << 20), "{what}");
     }
@@ -269,11 +271,11 @@ fn completions_alone_are_counted_and_are_no_requests() {
     seen.account("completions");
     assert!(seen.records.is_empty());
     // The others end flush sequences.
-    assert_eq!(seen.notices.without_issue, 55);
+    assert_eq!(seen.notices.unmatched_completions, 55);
     let seen = read(&[of("  D ")]).expect("a trace");
     seen.account("issues");
     assert_eq!((seen.records.len(), seen.completed()), (55, 0));
-    assert_eq!(seen.notices.without_completion, 55);
+    assert_eq!(seen.notices.unfinished_requests, 55);
 }
 
 /// tracefs' `trace` of events that are not enabled is a heading alone.
@@ -285,7 +287,7 @@ fn a_heading_of_tracefs_is_a_trace_without_requests() {
     let seen = read(&[heading.into_bytes()]).expect("a trace");
     seen.account("a heading");
     assert_eq!((seen.form, seen.records.len()), (Form::Ftrace, 0));
-    assert_eq!(seen.notices.lines.asides, 12);
+    assert_eq!(seen.notices.line_counts.other_lines, 12);
 }
 
 #[test]
@@ -335,7 +337,7 @@ TIME(s)     COMM           PID     DISK      T      SECTOR     BYTES   QUE(ms) L
                 )
             })
             .collect();
-        use Operation::{Flush, Read, Write};
+        use TracedOperation::{Flush, Read, Write};
         let wanted = [
             (0, Some(740_000), Write, 13_092_560 * 512, 4096),
             (172_000, Some(610_000), Read, 13_092_432 * 512, 8192),
@@ -439,11 +441,11 @@ fn completions_are_of_the_bytes_that_they_name() {
         let text: String = case.steps.iter().enumerate().map(line).collect();
         let seen = read(&[text.into_bytes()]).expect(case.name);
         seen.account(case.name);
-        let completed = |record: &Record| record.completed_ns.map(|ns| ns / 1000);
+        let completed = |record: &TraceRecord| record.completed_ns.map(|ns| ns / 1000);
         let found: Vec<_> = seen.records.iter().map(completed).collect();
         assert_eq!(found, case.completed_us, "{}", case.name);
         assert_eq!(
-            seen.notices.without_issue, case.without_issue,
+            seen.notices.unmatched_completions, case.without_issue,
             "{}",
             case.name
         );
@@ -476,7 +478,7 @@ fn a_text_of_blkparse_ends_with_an_event() {
     assert_eq!(seen.form, Form::Blkparse);
     let garbage = "text that is neither an event nor of the summary of blkparse";
     assert_eq!(
-        seen.notices.dropped.get(garbage),
+        seen.notices.dropped_lines.get(garbage),
         Some(&1),
         "{:?}",
         seen.notices

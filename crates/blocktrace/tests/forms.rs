@@ -2,7 +2,8 @@
 //! and files that are none.
 
 use diskperf_blocktrace::{
-    Columns, Form, Operation, ReadError, ReadOptions, Reader, Record, Writer,
+    CsvColumns, Form, ReadError, ReadOptions, TraceReader, TraceRecord, TraceWriter,
+    TracedOperation,
 };
 use proptest::prelude::*;
 use std::io::{Read as _, Write};
@@ -10,28 +11,28 @@ use std::io::{Read as _, Write};
 fn read_with(
     bytes: &[u8],
     options: &ReadOptions,
-) -> Result<(Form, Vec<Record>, Reader), ReadError> {
+) -> Result<(Form, Vec<TraceRecord>, TraceReader), ReadError> {
     let input = Box::new(std::io::Cursor::new(bytes.to_vec()));
-    let mut reader = Reader::open("trace", input, options)?;
+    let mut reader = TraceReader::open("trace", input, options)?;
     let form = reader.form();
-    let records: Result<Vec<Record>, ReadError> = reader.by_ref().collect();
+    let records: Result<Vec<TraceRecord>, ReadError> = reader.by_ref().collect();
     Ok((form, records?, reader))
 }
 
 /// A trace of which each line is a request, says more of one, is an aside, or is left out
 /// for a reason.
-fn read(text: &str) -> (Form, Vec<Record>) {
+fn read(text: &str) -> (Form, Vec<TraceRecord>) {
     let (form, records, reader) = read_with(text.as_bytes(), &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}: {text}"));
-    let (lines, notices) = (reader.notices().lines, reader.notices());
-    let left_out = notices.dropped.values().sum::<u64>() + notices.without_issue;
-    let all = lines.requests + lines.more + lines.asides + left_out;
+    let (lines, notices) = (reader.notices().line_counts, reader.notices());
+    let left_out = notices.dropped_lines.values().sum::<u64>() + notices.unmatched_completions;
+    let all = lines.request_lines + lines.update_lines + lines.other_lines + left_out;
     assert_eq!(
-        (lines.read, lines.read),
+        (lines.line_count, lines.line_count),
         (all, text.lines().count() as u64),
         "{text}"
     );
-    assert_eq!(lines.requests, records.len() as u64, "{text}");
+    assert_eq!(lines.request_lines, records.len() as u64, "{text}");
     (form, records)
 }
 
@@ -43,9 +44,9 @@ fn options(form: &str) -> ReadOptions {
 }
 
 /// Time, what, offset, length, response.
-type Said = (u64, Operation, u64, u64, Option<u64>);
+type Said = (u64, TracedOperation, u64, u64, Option<u64>);
 
-fn said(record: &Record) -> Said {
+fn said(record: &TraceRecord) -> Said {
     (
         record.issued_ns,
         record.operation,
@@ -55,7 +56,7 @@ fn said(record: &Record) -> Said {
     )
 }
 
-use Operation::{Discard, Flush, Read as R, Write as W};
+use TracedOperation::{Discard, Flush, Read as R, Write as W};
 
 #[test]
 fn forms_are_told_by_their_lines_and_read() {
@@ -284,7 +285,7 @@ fn a_table_is_read_by_its_columns_whatever_stands_between_them() {
             let (_, records, reader) = read_with(text.as_bytes(), &options).expect(&text);
             let found: Vec<Said> = records.iter().map(said).collect();
             assert_eq!(found, [(0, W, 8192, 512, None)], "{text:?}");
-            assert_eq!(reader.notices().lines.asides, 1);
+            assert_eq!(reader.notices().line_counts.other_lines, 1);
         }
     }
     let blanks = "time_us=1 op=2\toffset=3 length=4";
@@ -294,8 +295,8 @@ fn a_table_is_read_by_its_columns_whatever_stands_between_them() {
     };
     let text = b"t op where how\n  10   R    0  512\n 20 zeroes 512 512\n";
     let (_, records, _) = read_with(text, &options).expect("a trace");
-    let found: Vec<Operation> = records.iter().map(|record| record.operation).collect();
-    assert_eq!(found, [R, Operation::WriteZeroes]);
+    let found: Vec<TracedOperation> = records.iter().map(|record| record.operation).collect();
+    assert_eq!(found, [R, TracedOperation::WriteZeroes]);
     let absent = "time_us=when,op=type,offset=address,length=size";
     let options = ReadOptions {
         columns: Some(absent.parse().expect("columns")),
@@ -333,7 +334,10 @@ fn empty_lines_are_counted_and_limited() {
     let text = "0,1,512,W,0.5\n\n\n0,2,512,R,0.6\n";
     let (_, records, reader) =
         read_with(text.as_bytes(), &ReadOptions::default()).expect("a trace");
-    assert_eq!((records.len(), reader.notices().lines.asides), (2, 2));
+    assert_eq!(
+        (records.len(), reader.notices().line_counts.other_lines),
+        (2, 2)
+    );
     for (begin, form) in [("0,1,512,W,0.5\n", None), ("", Some(Form::Spc))] {
         let newlines = std::io::repeat(b'\n').take(1 << 22);
         let input = begin.as_bytes().chain(newlines);
@@ -341,7 +345,7 @@ fn empty_lines_are_counted_and_limited() {
             form,
             ..ReadOptions::default()
         };
-        let mut reader = Reader::open("newlines", Box::new(input), &options).expect("a form");
+        let mut reader = TraceReader::open("newlines", Box::new(input), &options).expect("a form");
         let error = reader.find_map(Result::err).expect("no end of it");
         assert!(error.to_string().contains("are empty"), "{error}");
     }
@@ -349,7 +353,7 @@ fn empty_lines_are_counted_and_limited() {
 
 #[test]
 fn columns_that_somebody_names_are_read() {
-    let columns: Columns = "time_us=1,op=3,sector=4,sectors=5,response_ms=2,device=6"
+    let columns: CsvColumns = "time_us=1,op=3,sector=4,sectors=5,response_ms=2,device=6"
         .parse()
         .expect("columns");
     let options = ReadOptions {
@@ -371,7 +375,7 @@ fn columns_that_somebody_names_are_read() {
         ("time_h=1", "no unit of time"),
         ("when=1", "is not a column"),
     ] {
-        let error = text.parse::<Columns>().expect_err("no columns");
+        let error = text.parse::<CsvColumns>().expect_err("no columns");
         assert!(error.contains(says), "{text}: {error}");
     }
 }
@@ -429,11 +433,11 @@ fn a_line_that_is_wrong_has_its_place() {
         assert!(error.contains(says), "{text:?}: {error}");
     }
     let partial = ReadOptions {
-        partial: true,
+        is_partial_allowed: true,
         ..options("spc")
     };
     let (_, records, reader) = read_with(b"0,1,512,W,0.5\n0,1,51", &partial).expect("a part");
-    assert_eq!((records.len(), reader.notices().is_cut), (1, true));
+    assert_eq!((records.len(), reader.notices().is_truncated), (1, true));
 }
 
 #[test]
@@ -495,8 +499,8 @@ fn files_of_blktrace_are_merged_by_time() {
         ("t.0".to_owned(), open(&one)),
         ("t.1".to_owned(), open(&other)),
     ];
-    let reader = Reader::open_all(files, &ReadOptions::default()).expect("a trace");
-    let records: Vec<Record> = reader.map(|record| record.expect("a record")).collect();
+    let reader = TraceReader::open_all(files, &ReadOptions::default()).expect("a trace");
+    let records: Vec<TraceRecord> = reader.map(|record| record.expect("a record")).collect();
     let found: Vec<Said> = records.iter().map(said).collect();
     assert_eq!(
         found,
@@ -536,7 +540,7 @@ fn vscsi_and_srt_are_binary_too() {
             (100_000, W, 4096, 4096, Some(50_000))
         ]
     );
-    assert_eq!(reader.notices().dropped.values().sum::<u64>(), 1);
+    assert_eq!(reader.notices().dropped_lines.values().sum::<u64>(), 1);
 
     let mut srt =
         b"$$TR_IOREC-1.3 x\ndisks = {\n 0 -> { name = d0\n sectorsize = 256 }\n}\n\x0c".to_vec();
@@ -570,7 +574,7 @@ const UNITS: [(Form, u64); 8] = [
     (Form::Csv, 1),
 ];
 
-fn records() -> impl Strategy<Value = Vec<Record>> {
+fn records() -> impl Strategy<Value = Vec<TraceRecord>> {
     let one = (
         0..10_000_000u64,
         any::<bool>(),
@@ -587,7 +591,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
                 // One at a time, for the form that has no other.
                 issued_ns = completed + if completed == 0 { 0 } else { gap % (first + 1) };
                 completed = issued_ns + response / 1000 * 1000 + 1000;
-                Record {
+                TraceRecord {
                     issued_ns,
                     completed_ns: Some(completed),
                     think_ns: None,
@@ -608,12 +612,12 @@ proptest! {
     #[test]
     fn what_is_written_is_read_again(records in records()) {
         for (form, unit) in UNITS {
-            let mut writer = Writer::create(Vec::new(), form).expect("a form that is written");
+            let mut writer = TraceWriter::create(Vec::new(), form).expect("a form that is written");
             writer.name_devices(&["host.0".to_owned()]);
             for record in &records {
                 writer.write(record).expect("memory");
             }
-            prop_assert_eq!(writer.left_out(), 0);
+            prop_assert_eq!(writer.left_out_count(), 0);
             let bytes = writer.finish().expect("memory");
             let columns = "time_ns=1,op=2,offset=3,length=4,response_ns=5,device=6";
             let options = ReadOptions {
@@ -637,7 +641,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         for form in Form::ALL {
-            let options = ReadOptions { form: Some(form), partial: true, ..ReadOptions::default() };
+            let options = ReadOptions { form: Some(form), is_partial_allowed: true, ..ReadOptions::default() };
             let _ = read_with(&bytes, &options);
         }
         let _ = read_with(&bytes, &ReadOptions::default());
@@ -701,7 +705,7 @@ fn requires_a_place(form: &str, trace: &[u8]) {
     let read = read_with(trace, &options(form));
     match read {
         Ok((_, records, _)) => {
-            let mut summarizer = diskperf_blocktrace::summary::Summarizer::sampling(16);
+            let mut summarizer = diskperf_blocktrace::summary::Summarizer::with_sampled_blocks(16);
             for record in records {
                 let end = record.offset_bytes.checked_add(record.length_bytes);
                 assert!(end.is_some_and(|end| end <= 1 << 63), "{form}: {record:?}");
@@ -744,10 +748,10 @@ proptest! {
         let binary = event(1000, offset / 512, length as u32, queued_read, 0, b"");
         requires_a_place("blktrace", &binary);
         let mut own = Vec::new();
-        let mut recorder = diskperf_blocktrace::own::Recorder::create(&mut own).expect("memory");
-        let device = recorder.device("sda").expect("memory");
+        let mut recorder = diskperf_blocktrace::own::TraceRecorder::create(&mut own).expect("memory");
+        let device = recorder.add_device("sda").expect("memory");
         recorder
-            .issue(&Record {
+            .record_issue(&TraceRecord {
                 issued_ns: 0,
                 completed_ns: None,
                 think_ns: None,
@@ -774,7 +778,7 @@ fn a_last_line_that_is_short_is_read_before_by_partial() {
         for form in [None, Some(Form::Msr)] {
             let options = |partial| ReadOptions {
                 form,
-                partial,
+                is_partial_allowed: partial,
                 ..ReadOptions::default()
             };
             let error = read_with(text.as_bytes(), &options(false)).err();
@@ -787,7 +791,7 @@ fn a_last_line_that_is_short_is_read_before_by_partial() {
             assert!(says.iter().all(|what| error.contains(what)), "{error}");
             let (_, records, reader) = read_with(text.as_bytes(), &options(true)).expect("a part");
             assert_eq!(
-                (records.len(), reader.notices().is_cut),
+                (records.len(), reader.notices().is_truncated),
                 (2, true),
                 "{end:?}"
             );
@@ -795,7 +799,7 @@ fn a_last_line_that_is_short_is_read_before_by_partial() {
     }
     let text = format!("{first}\n128166400000000002,web,0,Re\n{first}\n");
     let options = ReadOptions {
-        partial: true,
+        is_partial_allowed: true,
         ..options("msr")
     };
     let error = read_with(text.as_bytes(), &options).err();

@@ -1,27 +1,28 @@
 //! diskperf's own form: what is recorded is read again, of a file that is cut off anywhere
 //! all of its whole blocks are, and nothing that is damaged is taken for a trace.
 
-use diskperf_blocktrace::own::Recorder;
+use diskperf_blocktrace::own::TraceRecorder;
 use diskperf_blocktrace::{
-    DeviceIndex, Form, Operation, ReadError, ReadOptions, Reader, Record, Writer,
+    DeviceIndex, Form, ReadError, ReadOptions, TraceReader, TraceRecord, TraceWriter,
+    TracedOperation,
 };
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-fn open(bytes: &[u8], partial: bool) -> Result<Reader, ReadError> {
+fn open(bytes: &[u8], partial: bool) -> Result<TraceReader, ReadError> {
     let options = ReadOptions {
-        partial,
+        is_partial_allowed: partial,
         ..ReadOptions::default()
     };
-    Reader::open(
+    TraceReader::open(
         "trace",
         Box::new(std::io::Cursor::new(bytes.to_vec())),
         &options,
     )
 }
 
-fn read(bytes: &[u8], partial: bool) -> Result<Vec<Record>, ReadError> {
+fn read(bytes: &[u8], partial: bool) -> Result<Vec<TraceRecord>, ReadError> {
     open(bytes, partial)?.collect()
 }
 
@@ -33,12 +34,12 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 /// A request of everything that the form carries.
-fn request(number: u64) -> Record {
-    Record {
+fn request(number: u64) -> TraceRecord {
+    TraceRecord {
         issued_ns: number * 1000,
         completed_ns: Some(number * 1000 + 70_000),
         think_ns: None,
-        operation: Operation::Write,
+        operation: TracedOperation::Write,
         fua: false,
         sync: true,
         device: DeviceIndex(0),
@@ -50,13 +51,13 @@ fn request(number: u64) -> Record {
 
 /// A trace of so many requests, a block of each few.
 fn recorded(requests: u64, per_block: u64) -> Vec<u8> {
-    let mut recorder = Recorder::create(Vec::new()).expect("memory");
-    recorder.device("sda").expect("memory");
+    let mut recorder = TraceRecorder::create(Vec::new()).expect("memory");
+    recorder.add_device("sda").expect("memory");
     for number in 0..requests {
         let record = request(number);
-        let id = recorder.issue(&record).expect("memory");
+        let id = recorder.record_issue(&record).expect("memory");
         let at_ns = record.completed_ns.expect("it completes");
-        recorder.complete(id, at_ns, 0).expect("memory");
+        recorder.record_completion(id, at_ns, 0).expect("memory");
         if number % per_block == per_block - 1 {
             recorder.flush().expect("memory");
         }
@@ -64,13 +65,13 @@ fn recorded(requests: u64, per_block: u64) -> Vec<u8> {
     recorder.finish().expect("memory")
 }
 
-fn records() -> impl Strategy<Value = Vec<Record>> {
+fn records() -> impl Strategy<Value = Vec<TraceRecord>> {
     let operation = prop_oneof![
-        Just(Operation::Read),
-        Just(Operation::Write),
-        Just(Operation::Flush),
-        Just(Operation::Discard),
-        Just(Operation::WriteZeroes),
+        Just(TracedOperation::Read),
+        Just(TracedOperation::Write),
+        Just(TracedOperation::Flush),
+        Just(TracedOperation::Discard),
+        Just(TracedOperation::WriteZeroes),
     ];
     let what = (operation, any::<bool>(), any::<bool>(), 0..3u32);
     let times = (
@@ -89,7 +90,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
             all
         {
             issued_ns += gap % (first + 1);
-            records.push(Record {
+            records.push(TraceRecord {
                 issued_ns,
                 completed_ns: response.map(|response| issued_ns + response),
                 think_ns,
@@ -112,10 +113,10 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 }
 
 /// Issues and completions in the order of their times, as they happen.
-fn as_they_happen(records: &[Record]) -> Vec<u8> {
-    let mut recorder = Recorder::create(Vec::new()).expect("memory");
+fn as_they_happen(records: &[TraceRecord]) -> Vec<u8> {
+    let mut recorder = TraceRecorder::create(Vec::new()).expect("memory");
     for name in ["sda", "sdb", "a file, with a comma"] {
-        recorder.device(name).expect("memory");
+        recorder.add_device(name).expect("memory");
     }
     let mut events: Vec<(u64, bool, usize)> = Vec::new();
     for (number, record) in records.iter().enumerate() {
@@ -127,11 +128,11 @@ fn as_they_happen(records: &[Record]) -> Vec<u8> {
     for (at, is_end, number) in events {
         match is_end {
             false => {
-                let id = recorder.issue(&records[number]).expect("memory");
+                let id = recorder.record_issue(&records[number]).expect("memory");
                 assert_eq!(id, number as u64);
             }
             true => recorder
-                .complete(number as u64, at, records[number].errno)
+                .record_completion(number as u64, at, records[number].errno)
                 .expect("memory"),
         }
     }
@@ -144,18 +145,18 @@ proptest! {
         let bytes = as_they_happen(&records);
         let reader = open(&bytes, false).expect("a trace");
         prop_assert_eq!(reader.form(), Form::Diskperf);
-        let again: Result<Vec<Record>, ReadError> = reader.collect();
+        let again: Result<Vec<TraceRecord>, ReadError> = reader.collect();
         prop_assert_eq!(again.expect("a trace"), records);
     }
 
     #[test]
     fn a_conversion_to_it_loses_nothing(records in records()) {
-        let mut writer = Writer::create(Vec::new(), Form::Diskperf).expect("it is written");
+        let mut writer = TraceWriter::create(Vec::new(), Form::Diskperf).expect("it is written");
         writer.name_devices(&["a".to_owned(), "b".to_owned(), "c".to_owned()]);
         for record in &records {
             writer.write(record).expect("memory");
         }
-        prop_assert_eq!(writer.left_out(), 0);
+        prop_assert_eq!(writer.left_out_count(), 0);
         let bytes = writer.finish().expect("memory");
         // A device gets its number with its first request.
         let mut numbers: Vec<DeviceIndex> = Vec::new();
@@ -166,9 +167,9 @@ proptest! {
                 numbers.len() - 1
             });
             let device = DeviceIndex(number as u32);
-            Record { device, ..*record }
+            TraceRecord { device, ..*record }
         });
-        let wanted: Vec<Record> = wanted.collect();
+        let wanted: Vec<TraceRecord> = wanted.collect();
         prop_assert_eq!(read(&bytes, false).expect("a trace"), wanted);
     }
 
@@ -288,21 +289,21 @@ fn items_that_nobody_writes_are_refused_where_the_checksum_is_right() {
 
 #[test]
 fn lost_events_are_counted_and_what_did_not_complete_is_told() {
-    let mut recorder = Recorder::create(Vec::new()).expect("memory");
-    recorder.device("sda").expect("memory");
-    recorder.issue(&request(0)).expect("memory");
-    let second = recorder.issue(&request(1)).expect("memory");
-    recorder.complete(second, 5000, 5).expect("memory");
-    recorder.lost(17).expect("memory");
+    let mut recorder = TraceRecorder::create(Vec::new()).expect("memory");
+    recorder.add_device("sda").expect("memory");
+    recorder.record_issue(&request(0)).expect("memory");
+    let second = recorder.record_issue(&request(1)).expect("memory");
+    recorder.record_completion(second, 5000, 5).expect("memory");
+    recorder.record_lost_events(17).expect("memory");
     let bytes = recorder.finish().expect("memory");
     let mut reader = open(&bytes, false).expect("a trace");
-    let records: Vec<Record> = reader.by_ref().map(|one| one.expect("one")).collect();
+    let records: Vec<TraceRecord> = reader.by_ref().map(|one| one.expect("one")).collect();
     let ends: Vec<_> = records.iter().map(|one| one.completed_ns).collect();
     assert_eq!(ends, [None, Some(5000)]);
     assert_eq!(records[1].errno, 5);
     let notices = reader.notices();
-    assert_eq!(notices.without_completion, 1);
-    assert_eq!(notices.dropped["events that the recorder lost"], 17);
+    assert_eq!(notices.unfinished_requests, 1);
+    assert_eq!(notices.dropped_lines["events that the recorder lost"], 17);
     assert_eq!(reader.devices(), ["sda"]);
 }
 
@@ -317,12 +318,12 @@ fn recorder_that_is_killed() {
         return;
     };
     let file = std::fs::File::create(path).expect("a file");
-    let mut recorder = Recorder::create(file).expect("a file");
-    recorder.device("sda").expect("a file");
+    let mut recorder = TraceRecorder::create(file).expect("a file");
+    recorder.add_device("sda").expect("a file");
     for number in 0.. {
-        let id = recorder.issue(&request(number)).expect("a file");
+        let id = recorder.record_issue(&request(number)).expect("a file");
         recorder
-            .complete(id, number * 1000 + 500, 0)
+            .record_completion(id, number * 1000 + 500, 0)
             .expect("a file");
         if (number + 1) % FLUSHED_EACH == 0 {
             recorder.flush().expect("a file");

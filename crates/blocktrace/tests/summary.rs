@@ -1,8 +1,8 @@
 //! Statistics of traces whose answers are known: each within 2 %, and the miss ratios of a
 //! sample within 0.02 of the exact ones.
 
-use diskperf_blocktrace::summary::{ReuseSummary, Summarizer, Summary};
-use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_blocktrace::summary::{ReuseSummary, Summarizer, TraceSummary};
+use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use std::collections::BTreeMap;
 
 const SEED: u64 = 2007;
@@ -31,15 +31,15 @@ impl Draws {
     }
 }
 
-fn record(issued_ns: u64, write: bool, offset_bytes: u64, length_bytes: u64) -> Record {
-    Record {
+fn record(issued_ns: u64, write: bool, offset_bytes: u64, length_bytes: u64) -> TraceRecord {
+    TraceRecord {
         issued_ns,
         completed_ns: None,
         think_ns: None,
         operation: if write {
-            Operation::Write
+            TracedOperation::Write
         } else {
-            Operation::Read
+            TracedOperation::Read
         },
         fua: false,
         sync: false,
@@ -50,8 +50,8 @@ fn record(issued_ns: u64, write: bool, offset_bytes: u64, length_bytes: u64) -> 
     }
 }
 
-fn summary(records: impl IntoIterator<Item = Record>, blocks: usize) -> Summary {
-    let mut summarizer = Summarizer::sampling(blocks);
+fn summary(records: impl IntoIterator<Item = TraceRecord>, blocks: usize) -> TraceSummary {
+    let mut summarizer = Summarizer::with_sampled_blocks(blocks);
     records
         .into_iter()
         .for_each(|record| summarizer.add(&record));
@@ -76,7 +76,7 @@ fn a_poisson_process_is_one_of_all_windows() {
         at += draws.exponential(250_000.0);
         let service = draws.exponential(100_000.0);
         let offset = draws.below(1 << 30) * 4096;
-        Record {
+        TraceRecord {
             completed_ns: Some((at + service) as u64),
             ..record(at as u64, draws.share() < 0.3, offset, 4096)
         }
@@ -100,12 +100,12 @@ fn a_poisson_process_is_one_of_all_windows() {
     within(depth.mean, 0.4, 0.02);
     let reads = &found.operations[0];
     within(reads.response_ns.expect("reads").mean, 100_000.0, 0.02);
-    within(reads.moved.requests as f64, 280_000.0, 0.02);
+    within(reads.totals.requests as f64, 280_000.0, 0.02);
     let in_series: u64 = found
         .series
         .intervals
         .iter()
-        .map(|of| of.reads + of.writes)
+        .map(|of| of.read_requests + of.write_requests)
         .sum();
     assert_eq!(in_series, 400_000);
 }
@@ -145,7 +145,7 @@ fn runs_and_streams_and_sizes_are_counted() {
             for device in 0..2 {
                 at += 1000;
                 let offset = run * (1 << 30) + number * 8192;
-                records.push(Record {
+                records.push(TraceRecord {
                     device: DeviceIndex(device),
                     ..record(at, device == 1, offset, 8192)
                 });
@@ -153,9 +153,9 @@ fn runs_and_streams_and_sizes_are_counted() {
         }
     }
     let found = summary(records, 1 << 14);
-    within(found.locality.strict_share, 7.0 / 8.0, 0.02);
-    within(found.locality.stream_share, 7.0 / 8.0, 0.02);
-    within(found.locality.run_requests, 8.0, 0.02);
+    within(found.locality.strictly_sequential_share, 7.0 / 8.0, 0.02);
+    within(found.locality.stream_sequential_share, 7.0 / 8.0, 0.02);
+    within(found.locality.run_length_mean, 8.0, 0.02);
     assert_eq!(found.sizes[0].bytes, 8192);
     assert_eq!(found.aligned_4096_share, 1.0);
     assert_eq!(found.devices.len(), 2);
@@ -285,8 +285,8 @@ fn requests_that_go_on_are_told_from_those_that_jump() {
         record(number * 1000, false, offset, 8192)
     });
     let found = summary(mixed, 64).locality;
-    within(found.strict_share, 0.6, 0.02);
-    within(found.run_requests, 2.5, 0.02);
+    within(found.strictly_sequential_share, 0.6, 0.02);
+    within(found.run_length_mean, 2.5, 0.02);
     // As many streams as are followed, in turn; and one more.
     for (streams, wanted) in [(32, 1.0), (33, 0.0)] {
         let in_turn = (0..100_000u64).map(|number| {
@@ -294,8 +294,11 @@ fn requests_that_go_on_are_told_from_those_that_jump() {
             record(number * 1000, false, offset, 8192)
         });
         let found = summary(in_turn, 64).locality;
-        assert_eq!(found.strict_share, 0.0);
-        assert!((found.stream_share - wanted).abs() < 0.01, "{found:?}");
+        assert_eq!(found.strictly_sequential_share, 0.0);
+        assert!(
+            (found.stream_sequential_share - wanted).abs() < 0.01,
+            "{found:?}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ mod figure;
 pub use figure::{DiskFigure, Figure, FlashFigure, UnknownFigure};
 
 use super::{Catalogue, Component, names};
-use diskperf_diagnostics::{Errors, Place, Problem};
+use diskperf_diagnostics::{Errors, Problem, SourceSpan};
 use diskperf_timeline::Setting;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -79,12 +79,12 @@ impl Catalogue {
         };
         let text = &file.text;
         let found: Expectations = toml::from_str(text.content()).map_err(|error| {
-            let place = Place::new(text, error.span().unwrap_or(0..0));
+            let place = SourceSpan::new(text, error.span().unwrap_or(0..0));
             Problem::error(error.message()).at(&place, "")
         })?;
         if found.drive != drive {
             let title = format!("`{path}` is of the drive `{}`", found.drive);
-            let problem = Problem::error(title).at(&Place::start(text), "");
+            let problem = Problem::error(title).at(&SourceSpan::start(text), "");
             return Err(problem
                 .help("a file of `expected/` is called as its drive")
                 .into());

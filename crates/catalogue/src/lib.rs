@@ -93,7 +93,7 @@ impl Catalogue {
     pub fn overlaid(mut self, folder: &Path) -> Result<Catalogue, Errors> {
         let mut problems = Vec::new();
         self.overlay(folder, "", 0, &mut problems);
-        Errors::none_of(problems).map(|()| self)
+        Errors::fail_if_any(problems).map(|()| self)
     }
 
     fn overlay(&mut self, folder: &Path, below: &str, depth: usize, problems: &mut Vec<Problem>) {

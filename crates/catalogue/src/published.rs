@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::names;
 use diskperf_diagnostics::{Errors, Problem};
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 
 /// Published value with its context in the document. A property that the document does not state is
 /// `None`, `false` or empty.
@@ -190,11 +190,11 @@ impl Published {
                     .map(|file: CellFile| published.cells.extend(file.cell))
             };
             if let Err(error) = loaded {
-                let place = Place::new(text, error.span().unwrap_or(0..0));
+                let place = SourceSpan::new(text, error.span().unwrap_or(0..0));
                 problems.push(Problem::error(error.message()).at(&place, ""));
             }
         }
-        Errors::none_of(problems).map(|()| published)
+        Errors::fail_if_any(problems).map(|()| published)
     }
 
     /// Returns the published value with this id.
@@ -226,7 +226,7 @@ impl Published {
         if cells.is_empty() {
             let problem = Problem::error(format!("the catalogue has no document `{document}`"))
                 .help(names::suggest_names(document, self.documents().into_iter()));
-            Errors::none_of(vec![problem])?;
+            Errors::fail_if_any(vec![problem])?;
         }
         Ok(cells)
     }
@@ -247,7 +247,7 @@ impl Published {
             let problem = Problem::error(format!("there is no calibration set `{set}`")).help(
                 names::suggest_names(set, self.set_names().collect::<Vec<_>>().into_iter()),
             );
-            return Err(Errors::none_of(vec![problem]).expect_err("there is a problem"));
+            return Err(Errors::fail_if_any(vec![problem]).expect_err("there is a problem"));
         };
         let ids = || self.cells.iter().filter_map(|cell| cell.id.as_deref());
         let unmatched: Vec<Problem> = patterns
@@ -255,7 +255,7 @@ impl Published {
             .filter(|pattern| !ids().any(|id| matches(pattern, id)))
             .map(|pattern| Problem::error(format!("set `{set}`: no cell is `{pattern}`")))
             .collect();
-        Errors::none_of(unmatched)?;
+        Errors::fail_if_any(unmatched)?;
         let mut chosen: Vec<&str> = Vec::new();
         for cell in &self.cells {
             let Some(id) = cell.id.as_deref() else {

@@ -13,8 +13,8 @@ use super::setting::SETTING_NAME;
 use super::shape::{ParsedValue, ValueShape};
 use super::system::{Layer, ParameterReading, Part, ReadingRecord};
 use super::value::{Content, Entry, Table, Value};
-use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::SourceSpan;
 
 /// Reader for the values of one component. A problem does not stop any method: the method records
 /// the problem and returns the start of the range, so that all problems are reported together. A
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 self.component, self.part.name
             );
             let problem = Problem::error(title)
-                .at(&Place::start(&self.part.file), "")
+                .at(&SourceSpan::start(&self.part.file), "")
                 .help(names::suggest_names(case, known.iter().copied()));
             self.record.borrow_mut().problem(problem);
         }
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let place = self.find(key).map_or_else(
-            || Place::start(&self.part.file),
+            || SourceSpan::start(&self.part.file),
             |found| found.value.place.clone(),
         );
         let label = allowed.map_or_else(String::new, |allowed| format!("must be {allowed}"));
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
                 if required {
                     let name = format!("{} `{}`", self.component, self.part.name);
                     let problem = Problem::error(format!("{name} lacks `{key}`: {doc}"))
-                        .at(&Place::start(&self.part.file), "")
+                        .at(&SourceSpan::start(&self.part.file), "")
                         .help(format!("`{key}` is {}", shape.allowed(key)));
                     self.missing.push((key.to_string(), problem));
                 }
@@ -357,7 +357,7 @@ impl<'a> Reader<'a> {
         };
         let value = match &found.value.content {
             Content::Text(text) => text.clone(),
-            _ => place.written().to_string(),
+            _ => place.as_str().to_string(),
         };
         let qualifier = match (self.drive, self.selections.last()) {
             (Some(drive), _) => format!("{drive}."),

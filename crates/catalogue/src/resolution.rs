@@ -15,7 +15,7 @@ use super::shape::{ParsedValue, ValueShape};
 use super::system::{Layer, Part, ReadingRecord, System};
 use super::value::{Content, Entry, Table, Value};
 use diskperf_diagnostics::{Errors, Problem};
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 use diskperf_timeline::Setting;
 
 /// Maximum number of drives of a system: the number of units on a MASSBUS.
@@ -125,7 +125,7 @@ struct SourceLayer {
 #[derive(Clone)]
 struct ComponentChoice {
     name: String,
-    place: Place,
+    place: SourceSpan,
 }
 
 impl<'a> Resolution<'a> {
@@ -142,7 +142,7 @@ impl<'a> Resolution<'a> {
             problems if problems.is_empty() => vec![Problem::error("the system is incomplete")],
             problems => problems,
         };
-        Errors::none_of(problems).expect_err("there is a problem")
+        Errors::fail_if_any(problems).expect_err("there is a problem")
     }
 
     fn into_system(
@@ -259,7 +259,7 @@ impl<'a> Resolution<'a> {
             let problem = Problem::error("the system does not say how many `drives` it has");
             let file = layers.iter().find_map(|level| level.file.as_ref());
             self.problems.push(match file {
-                Some(file) => problem.at(&Place::start(file), ""),
+                Some(file) => problem.at(&SourceSpan::start(file), ""),
                 None => problem,
             });
             return 1;
@@ -300,7 +300,7 @@ impl<'a> Resolution<'a> {
                         )
                     ));
                     self.problems.push(match file {
-                        Some(file) => problem.at(&Place::start(file), ""),
+                        Some(file) => problem.at(&SourceSpan::start(file), ""),
                         None => problem,
                     });
                 }

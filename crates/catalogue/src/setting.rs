@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::component::Component;
 use super::value::{self, Content, Entry, Table, Value};
 use diskperf_diagnostics::Problem;
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
@@ -75,7 +75,7 @@ fn insert(
     let Some(((name, end), rest)) = path.split_first() else {
         return Ok(());
     };
-    let key = Place::new(text, 0..*end);
+    let key = SourceSpan::new(text, 0..*end);
     if rest.is_empty() {
         if let Some(earlier) = table.get(name)
             && let Content::Table(_) = earlier.value.content
@@ -98,10 +98,10 @@ fn insert(
     }
 }
 
-fn conflicting_settings(key: &Place) -> Problem {
+fn conflicting_settings(key: &SourceSpan) -> Problem {
     Problem::error(format!(
         "`{}` is set as a value and as a table",
-        key.written()
+        key.as_str()
     ))
     .at(key, "")
 }

@@ -222,7 +222,7 @@ impl ValueShape {
     }
 
     fn out_of_range(&self, key: &str, value: &Value) -> Problem {
-        let written = shorten(value.place.written());
+        let written = shorten(value.place.as_str());
         Problem::error(format!("`{key}` is out of range: {written}"))
             .at(&value.place, format!("must be {}", self.allowed(key)))
     }
@@ -257,7 +257,7 @@ fn text(value: &Value) -> Option<String> {
     match &value.content {
         Content::Text(text) => Some(text.clone()),
         Content::Integer(_) | Content::Number(_) if value.place.file() == SETTING_NAME => {
-            Some(value.place.written().to_string())
+            Some(value.place.as_str().to_string())
         }
         _ => None,
     }

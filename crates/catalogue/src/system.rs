@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::setting::SETTING_NAME;
 use super::value::Table;
 use diskperf_diagnostics::{Errors, Problem};
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 
 /// Resolved system: the layers of values for each component. Every read by a [`Reader`] is recorded
 /// here.
@@ -61,7 +61,7 @@ pub(crate) struct ParameterReading {
     pub(crate) qualified: String,
     /// Drive that owns the component, counted from 1; `None` for a shared component.
     pub(crate) drive: Option<u32>,
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
     pub(crate) component: Component,
 }
 
@@ -150,7 +150,7 @@ impl System {
                 report_unread(*component, part, &mut record);
             }
         }
-        Errors::none_of(record.problems)?;
+        Errors::fail_if_any(record.problems)?;
         Ok(list_parameters(record.readings))
     }
 
@@ -177,7 +177,7 @@ fn report_unread(component: Component, part: &Part, record: &mut ReadingRecord) 
 /// Removes duplicates from the recorded parameters. A parameter that differs between drives or
 /// types is listed once for each, with the path that sets it alone.
 fn list_parameters(readings: Vec<ParameterReading>) -> Vec<Parameter> {
-    let mut seen: BTreeMap<String, Vec<(String, Place)>> = BTreeMap::new();
+    let mut seen: BTreeMap<String, Vec<(String, SourceSpan)>> = BTreeMap::new();
     for noted in &readings {
         let values = seen.entry(noted.parameter.path.clone()).or_default();
         let value = (noted.parameter.value.clone(), noted.place.clone());

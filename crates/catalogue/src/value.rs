@@ -8,13 +8,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use diskperf_diagnostics::Problem;
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 
 /// Value with its place in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) content: Content,
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
 }
 
 /// Content of a TOML value, by type.
@@ -48,7 +48,7 @@ impl Content {
 /// Key of a table with its place and value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) key: Place,
+    pub(crate) key: SourceSpan,
     pub(crate) value: Value,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     }
     let problems = errors.iter().take(SYNTAX_PROBLEMS_MAX).map(|error| {
         let problem = Problem::error(format!("not a valid TOML file: {}", error.message()));
-        let place = Place::new(text, error.span().unwrap_or(0..0));
+        let place = SourceSpan::new(text, error.span().unwrap_or(0..0));
         problem.at(&place, "")
     });
     Err(problems.collect())
@@ -102,7 +102,7 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
 /// value counts as an unquoted string, because users of a shell omit quotes.
 pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
     let written = &text.content()[offset..];
-    let place = Place::new(text, offset..text.content().len());
+    let place = SourceSpan::new(text, offset..text.content().len());
     let plain = || Value {
         content: Content::Text(written.to_string()),
         place: place.clone(),
@@ -127,7 +127,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
     let entries = table
         .into_iter()
         .map(|(key, value)| {
-            let place = Place::new(text, shift_span(key.span(), offset));
+            let place = SourceSpan::new(text, shift_span(key.span(), offset));
             let value = convert_value(value, text, offset);
             (key.into_inner().into_owned(), Entry { key: place, value })
         })
@@ -136,7 +136,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
 }
 
 fn convert_value(value: Spanned<DeValue<'_>>, text: &Arc<Text>, offset: usize) -> Value {
-    let place = Place::new(text, shift_span(value.span(), offset));
+    let place = SourceSpan::new(text, shift_span(value.span(), offset));
     Value {
         content: convert(value.into_inner(), text, offset),
         place,

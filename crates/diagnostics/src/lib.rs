@@ -14,7 +14,7 @@ pub mod input;
 mod place;
 mod problem;
 
-pub use place::{Place, Text};
+pub use place::{SourceSpan, Text};
 pub use problem::{Errors, Problem};
 
 #[cfg(test)]

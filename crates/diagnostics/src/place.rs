@@ -60,48 +60,48 @@ impl Text {
 
 /// Location in a text: a span of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceSpan {
     text: Arc<Text>,
     /// Location in the text, in bytes from its start.
-    span: Range<usize>,
+    byte_range: Range<usize>,
 }
 
 /// Line of a text that a message shows.
-pub(crate) struct Line<'a> {
+pub(crate) struct SourceLine<'a> {
     /// Line number, counted from 1.
     pub(crate) number: usize,
     pub(crate) content: &'a str,
     /// Part of the line that the message marks, in bytes from the start of the line.
-    pub(crate) span: Range<usize>,
+    pub(crate) marked_range: Range<usize>,
 }
 
-impl Place {
+impl SourceSpan {
     /// Returns the location of a span of bytes. The span is clipped to the text and to character
     /// boundaries.
-    pub fn new(text: &Arc<Text>, span: Range<usize>) -> Place {
+    pub fn new(text: &Arc<Text>, span: Range<usize>) -> SourceSpan {
         let end = floor_char_boundary(&text.content, span.end);
         let start = floor_char_boundary(&text.content, span.start).min(end);
-        Place {
+        SourceSpan {
             text: Arc::clone(text),
-            span: start..end,
+            byte_range: start..end,
         }
     }
 
     /// Returns the location of the first byte of a text, for messages about something that is
     /// missing.
-    pub fn start(text: &Arc<Text>) -> Place {
-        Place::new(text, 0..0)
+    pub fn start(text: &Arc<Text>) -> SourceSpan {
+        SourceSpan::new(text, 0..0)
     }
 
     /// Returns a part of this location; `part` counts bytes from the start of the location.
-    pub fn part(&self, part: Range<usize>) -> Place {
-        let start = self.span.start + part.start;
-        Place::new(&self.text, start..self.span.start + part.end)
+    pub fn subspan(&self, part: Range<usize>) -> SourceSpan {
+        let start = self.byte_range.start + part.start;
+        SourceSpan::new(&self.text, start..self.byte_range.start + part.end)
     }
 
     /// Part of the user's text that a location marks.
-    pub fn written(&self) -> &str {
-        &self.text.content[self.span.clone()]
+    pub fn as_str(&self) -> &str {
+        &self.text.content[self.byte_range.clone()]
     }
 
     /// Name of the text that contains the location.
@@ -117,28 +117,28 @@ impl Place {
     /// Column of the start of the location, in characters counted from 1.
     pub fn column(&self) -> usize {
         let line = self.line();
-        1 + line.content[..line.span.start].chars().count()
+        1 + line.content[..line.marked_range.start].chars().count()
     }
 
     /// Returns the line where the location starts, and the part of the location on this line.
-    pub(crate) fn line(&self) -> Line<'_> {
+    pub(crate) fn line(&self) -> SourceLine<'_> {
         let content = &self.text.content;
-        let before = &content[..self.span.start];
+        let before = &content[..self.byte_range.start];
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let length = content[start..].find('\n');
         let end = length.map_or(content.len(), |length| start + length);
         let line = content[start..end].trim_end_matches('\r');
-        let from = (self.span.start - start).min(line.len());
-        let to = (self.span.end - start).clamp(from, line.len());
-        Line {
+        let from = (self.byte_range.start - start).min(line.len());
+        let to = (self.byte_range.end - start).clamp(from, line.len());
+        SourceLine {
             number: 1 + self.text.lines_before(start),
             content: line,
-            span: from..to,
+            marked_range: from..to,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = (self.line_number(), self.column());
         write!(f, "{}:{line}:{column}", self.file())

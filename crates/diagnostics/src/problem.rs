@@ -1,6 +1,6 @@
 //! Errors and warnings about a text that a user wrote, with their location in the text.
 
-use crate::place::{Place, floor_char_boundary};
+use crate::place::{SourceSpan, floor_char_boundary};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ enum Severity {
 pub struct Problem {
     severity: Severity,
     title: String,
-    place: Option<Place>,
+    span: Option<SourceSpan>,
     label: String,
     help: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl Problem {
         Problem {
             severity: Severity::Error,
             title: title.into(),
-            place: None,
+            span: None,
             label: String::new(),
             help: Vec::new(),
         }
@@ -46,8 +46,8 @@ impl Problem {
 
     /// Adds the location of the problem, and the label that the message shows beside the caret.
     #[must_use]
-    pub fn at(mut self, place: &Place, label: impl Into<String>) -> Problem {
-        self.place = Some(place.clone());
+    pub fn at(mut self, place: &SourceSpan, label: impl Into<String>) -> Problem {
+        self.span = Some(place.clone());
         self.label = label.into();
         self
     }
@@ -65,8 +65,8 @@ impl Problem {
     }
 
     /// Location of the problem. None if the problem has no location.
-    pub fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+    pub fn span(&self) -> Option<&SourceSpan> {
+        self.span.as_ref()
     }
 
     /// Formats the title and the label of the caret in one line.
@@ -89,10 +89,10 @@ impl Problem {
             Severity::Warning => Level::WARNING,
         };
         let title = level.primary_title(&self.title);
-        let mut group: Group<'_> = match &self.place {
+        let mut group: Group<'_> = match &self.span {
             Some(place) => {
                 let line = place.line();
-                let (content, span) = truncate_line(line.content, line.span);
+                let (content, span) = truncate_line(line.content, line.marked_range);
                 let mut annotation = AnnotationKind::Primary.span(span);
                 if !self.label.is_empty() {
                     annotation = annotation.label(&self.label);
@@ -137,7 +137,7 @@ impl Errors {
     /// # Errors
     ///
     /// All of these problems, if there is at least one.
-    pub fn none_of(problems: Vec<Problem>) -> Result<(), Errors> {
+    pub fn fail_if_any(problems: Vec<Problem>) -> Result<(), Errors> {
         if problems.is_empty() {
             Ok(())
         } else {

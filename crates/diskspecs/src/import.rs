@@ -1,6 +1,6 @@
 //! Import of DiskSim parameter files as typed drives.
 
-use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use diskperf_diagnostics::{Errors, Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use crate::files::Files;
@@ -70,14 +70,14 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     let (path, content) = opened.map_err(|why| {
         let text = Arc::new(Text::new(name.to_owned(), String::new()));
         let title = format!("cannot read `{}`", text::excerpt(name));
-        Problem::error(title).at(&Place::start(&text), why)
+        Problem::error(title).at(&SourceSpan::start(&text), why)
     })?;
     let document = text::parse(files, &path, content)?;
     let findings = Findings::default();
     let found = parse_drives(&document, files, &findings);
     let (drives, places): (Vec<Drive>, Vec<KeyPlaces>) = found.into_iter().unzip();
     for place in &document.commented {
-        let key = text::excerpt(place.written());
+        let key = text::excerpt(place.as_str());
         findings.without_effect(key, place, "it is in a comment");
     }
     let (mut warnings, without_effect) = findings.finish()?;
@@ -151,7 +151,7 @@ fn parse_drive(
     let name = block
         .name
         .as_ref()
-        .map_or("", |name| name.written())
+        .map_or("", |name| name.as_str())
         .to_owned();
     let (firmware, model) = match run::classify(block) {
         BlockKind::Model => (None, Some(block)),

@@ -5,7 +5,7 @@ mod checks;
 pub(crate) use checks::{check_limits, note_block_without_effect};
 
 use checks::{is_legal, report_effect, unknown_key_problem};
-use diskperf_diagnostics::{Errors, Place, Problem};
+use diskperf_diagnostics::{Errors, Problem, SourceSpan};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct WithoutEffect {
     /// Type and name of the block that contains the key; empty for a key in a comment.
     pub block: String,
     /// Place of the key in the file.
-    pub place: Place,
+    pub place: SourceSpan,
     /// Reason why the key has no effect.
     pub why: &'static str,
     /// Value in the file, and the different value that the modelled drive behaves like. `None` if
@@ -51,7 +51,7 @@ pub(crate) struct Findings {
 
 /// Places of the values that define a drive, by key. If a key occurs several times, its first place
 /// counts.
-pub type KeyPlaces = BTreeMap<String, Place>;
+pub type KeyPlaces = BTreeMap<String, SourceSpan>;
 
 impl Findings {
     pub(crate) fn error(&self, problem: Problem) {
@@ -63,7 +63,7 @@ impl Findings {
     }
 
     /// Records something without effect that is not a key of a block.
-    pub(crate) fn without_effect(&self, key: String, place: &Place, why: &'static str) {
+    pub(crate) fn without_effect(&self, key: String, place: &SourceSpan, why: &'static str) {
         self.without_effect.borrow_mut().push(WithoutEffect {
             key,
             block: String::new(),
@@ -102,7 +102,7 @@ impl Findings {
 
     /// Returns the warnings and the keys without effect, or the errors if there are any.
     pub(crate) fn finish(self) -> Result<(Vec<Problem>, Vec<WithoutEffect>), Errors> {
-        Errors::none_of(self.errors.into_inner())?;
+        Errors::fail_if_any(self.errors.into_inner())?;
         Ok((self.warnings.into_inner(), self.without_effect.into_inner()))
     }
 }
@@ -127,7 +127,7 @@ pub(crate) struct Keys<'b> {
 impl<'b> Keys<'b> {
     /// Starts reading a block, whose type must have a key table.
     pub(crate) fn new(block: &'b Block, findings: &'b Findings) -> Keys<'b> {
-        let kind = block.kind.written();
+        let kind = block.kind.as_str();
         let Some(table) = BlockKeys::find(kind) else {
             unreachable!("{kind} is a block of a drive and has no table");
         };
@@ -264,7 +264,7 @@ impl<'b> Keys<'b> {
 
     /// Warns about a negative number, which DiskSim accepts but which has no meaning.
     fn report_negative(&self, entry: &Entry) {
-        let written = entry.value.place.written();
+        let written = entry.value.place.as_str();
         let title = format!("`{} = {written}` is below 0", entry.key);
         let warning = Problem::warning(title).at(&entry.value.place, "0 is used");
         self.findings.warning(warning);
@@ -308,7 +308,7 @@ impl<'b> Keys<'b> {
         let ValueKind::Block(block) = &entry.value.kind else {
             return None;
         };
-        if !kind.is_empty() && block.kind.written() != kind {
+        if !kind.is_empty() && block.kind.as_str() != kind {
             self.refuse(entry, format!("expected `{kind} {{ .. }}`"));
             return None;
         }
@@ -318,7 +318,7 @@ impl<'b> Keys<'b> {
     /// Reads the word of a key, such as a file name.
     pub(crate) fn word(&self, key: &str) -> Option<(&'b Entry, &'b str)> {
         let entry = self.require(key)?;
-        Some((entry, entry.value.place.written()))
+        Some((entry, entry.value.place.as_str()))
     }
 
     /// Reports whether a key comes after any of the given others.

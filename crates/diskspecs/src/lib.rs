@@ -47,7 +47,7 @@ pub mod table;
 mod text;
 pub mod trace;
 
-pub use diskperf_diagnostics::{Errors, Place, Problem};
+pub use diskperf_diagnostics::{Errors, Problem, SourceSpan};
 pub use files::Files;
 pub use firmware::{Cache, FastWrite, Firmware, OverheadsMs, ReadAhead, Scheduler};
 pub use import::{Drive, Import, import};

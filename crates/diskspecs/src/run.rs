@@ -1,6 +1,6 @@
 //! Reader of `.parv` files: the bus and the controller between drive and host.
 
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 use crate::keys::{Findings, Keys, note_block_without_effect};
 use crate::table::{
@@ -58,7 +58,7 @@ pub(crate) enum BlockKind {
 }
 
 pub(crate) fn classify(block: &Block) -> BlockKind {
-    match block.kind.written() {
+    match block.kind.as_str() {
         "disksim_disk" => BlockKind::Drive,
         "dm_disk" => BlockKind::Model,
         "disksim_bus" => BlockKind::Bus,
@@ -85,7 +85,7 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
             BlockKind::Controller => drop(parse_controller(block, findings)),
             BlockKind::WithoutEffect(why) => note_block_without_effect(block, why, findings),
             BlockKind::Flash => {
-                let kind = excerpt(block.kind.written());
+                let kind = excerpt(block.kind.as_str());
                 let title =
                     format!("`{kind}` belongs to DiskSim's SSD extension, and is not a disk");
                 let problem = Problem::error(title).at(&block.kind, "a flash drive");
@@ -94,7 +94,7 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
                 ));
             }
             BlockKind::Unknown => {
-                let kind = excerpt(block.kind.written());
+                let kind = excerpt(block.kind.as_str());
                 let problem = Problem::error(format!("`{kind}` is not known"));
                 findings.error(problem.at(&block.kind, "diskperf cannot import this drive"));
             }
@@ -116,17 +116,17 @@ fn collect_drives<'d>(
     attached: &mut Vec<Attached<'d>>,
 ) {
     let Some(block) = find_block(&component.name, document) else {
-        let name = excerpt(component.name.written());
+        let name = excerpt(component.name.as_str());
         let problem = Problem::error(format!("`{name}` has no description"));
         let problem = problem.at(&component.name, "a component of the topology");
         let help = format!("write `instantiate [ {name} ] as NAME` with the name of its block");
         return findings.error(problem.help(help));
     };
-    let (says, is) = (component.kind.written(), block.kind.written());
+    let (says, is) = (component.kind.as_str(), block.kind.as_str());
     if says != is {
         let title = format!(
             "`{}` has a different type",
-            excerpt(component.name.written())
+            excerpt(component.name.as_str())
         );
         let label = format!("its block is a `{}`", excerpt(is));
         return findings.error(Problem::error(title).at(&component.kind, label));
@@ -149,23 +149,23 @@ fn collect_drives<'d>(
     }
 }
 
-fn find_block<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
+fn find_block<'d>(name: &SourceSpan, document: &'d Document) -> Option<&'d Block> {
     let has_name = |value: &Value| match &value.kind {
-        ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),
-        _ => value.place.written() == name.written(),
+        ValueKind::Range(last) => is_between(name.as_str(), value.place.as_str(), last.as_str()),
+        _ => value.place.as_str() == name.as_str(),
     };
     let instances = document.instances.iter();
     let mut named = instances.filter(|instances| instances.names.iter().any(has_name));
     let wanted = named
         .next()
         .map_or(name, |instances| &instances.of)
-        .written();
+        .as_str();
     let mut blocks = document.blocks.iter();
     blocks.find(|block| {
         block
             .name
             .as_ref()
-            .is_some_and(|own| own.written() == wanted)
+            .is_some_and(|own| own.as_str() == wanted)
     })
 }
 

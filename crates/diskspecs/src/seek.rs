@@ -1,6 +1,6 @@
 //! Seek time as a function of distance.
 
-use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use diskperf_diagnostics::{Errors, Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use crate::keys::{PROBLEMS_MAX, TIME_MS_MAX};
@@ -98,7 +98,7 @@ impl SeekTable {
             let from = start + (line.len() - line.trim_start().len());
             start += line.len();
             let line = line.trim();
-            let place = Place::new(&text, from..from + line.len());
+            let place = SourceSpan::new(&text, from..from + line.len());
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -128,10 +128,11 @@ impl SeekTable {
             problems.push(problem.help("check that the file is complete"));
         }
         if points.is_empty() && problems.is_empty() {
-            problems
-                .push(Problem::error("the seek curve has no points").at(&Place::start(&text), ""));
+            problems.push(
+                Problem::error("the seek curve has no points").at(&SourceSpan::start(&text), ""),
+            );
         }
-        Errors::none_of(problems)?;
+        Errors::fail_if_any(problems)?;
         Ok(SeekTable { points })
     }
 

@@ -1,7 +1,7 @@
 //! Traces in the closed-loop `validate` format: requests to a drive with one request in flight, and
 //! their service times.
 
-use diskperf_diagnostics::{Errors, Place, Problem, Text};
+use diskperf_diagnostics::{Errors, Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use crate::keys::PROBLEMS_MAX;
@@ -61,7 +61,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
             Err((field, why)) => {
                 // The field is a part of the line.
                 let at = from + (field.as_ptr() as usize - line.as_ptr() as usize);
-                let place = Place::new(&text, at..at + field.len());
+                let place = SourceSpan::new(&text, at..at + field.len());
                 let title = format!("`{}` is not a request", excerpt(line.trim()));
                 let help = "write `R|W WORD FIRST-BLOCK BLOCKS SERVICE-US THINK-US`; `Hit`, `Miss` and any other WORD are the same";
                 problems.push(Problem::error(title).at(&place, why).help(help));
@@ -73,9 +73,9 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
     }
     if requests.is_empty() && problems.is_empty() {
         let problem = Problem::error("the trace has no requests");
-        problems.push(problem.at(&Place::start(&text), "the file is empty"));
+        problems.push(problem.at(&SourceSpan::start(&text), "the file is empty"));
     }
-    Errors::none_of(problems)?;
+    Errors::fail_if_any(problems)?;
     Ok(requests)
 }
 

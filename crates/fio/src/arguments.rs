@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::job::JobDefinition;
 use crate::options;
 use crate::reader::{JobFileEntry, OptionLine, shorten_text};
-use diskperf_diagnostics::{Place, Problem, Text};
+use diskperf_diagnostics::{Problem, SourceSpan, Text};
 
 /// Name of the fio command-line options in messages.
 const ARGUMENT_TEXT_NAME: &str = "--fio-arg";
@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
     /// Sections and options that precede those of the job file.
     pub(crate) entries: Vec<JobFileEntry>,
     /// Names of the sections to run, with their places; empty when all sections run.
-    pub(crate) selected_sections: Vec<(String, Place)>,
+    pub(crate) selected_sections: Vec<(String, SourceSpan)>,
     /// Place of the option `--readonly`, which forbids jobs that write; `None` if it is not given.
-    pub(crate) readonly_option: Option<Place>,
+    pub(crate) readonly_option: Option<SourceSpan>,
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn parse_arguments(words: &[String], errors: &mut Vec<Problem>) -> Ar
     let text = Arc::new(Text::new(ARGUMENT_TEXT_NAME.to_owned(), words.join("\n")));
     let mut start = 0;
     for word in words {
-        let place = Place::new(&text, start..start + word.len());
+        let place = SourceSpan::new(&text, start..start + word.len());
         start += word.len() + 1;
         if let Err(problem) = arguments.parse_argument(word, &place) {
             errors.push(problem);
@@ -137,7 +137,7 @@ pub(crate) fn parse_arguments(words: &[String], errors: &mut Vec<Problem>) -> Ar
 }
 
 impl Arguments {
-    fn parse_argument(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
+    fn parse_argument(&mut self, word: &str, place: &SourceSpan) -> Result<(), Problem> {
         let word_text = word.trim_start_matches('-');
         let dashes = word.len() - word_text.len();
         if !(1..=2).contains(&dashes) || word_text.is_empty() {
@@ -149,10 +149,10 @@ impl Arguments {
             Some((key, value)) => (key, Some(value)),
             None => (word_text, None),
         };
-        let key_place = place.part(dashes..dashes + key.len());
+        let key_place = place.subspan(dashes..dashes + key.len());
         let value = value.map(|value| {
             let start = word.len() - value.len();
-            (value.to_owned(), place.part(start..word.len()))
+            (value.to_owned(), place.subspan(start..word.len()))
         });
         let name = complete_name(key, &key_place)?;
         match SWITCHES.iter().find(|(own, _)| *own == name) {
@@ -180,7 +180,7 @@ impl Arguments {
         &mut self,
         own: SwitchTreatment,
         name: &str,
-        (place, value): (Place, Option<(String, Place)>),
+        (place, value): (SourceSpan, Option<(String, SourceSpan)>),
     ) -> Result<(), Problem> {
         match own {
             SwitchTreatment::Section => self
@@ -201,7 +201,7 @@ impl Arguments {
         Ok(())
     }
 
-    fn note_ignored(&mut self, name: &str, why: &str, place: &Place) {
+    fn note_ignored(&mut self, name: &str, why: &str, place: &SourceSpan) {
         let title = format!("--{name} is ignored: {why}");
         self.warnings.push(Problem::warning(title).at(place, why));
     }
@@ -301,7 +301,7 @@ fn section_name(entry: &JobFileEntry) -> Option<String> {
     }
 }
 
-fn check_output_formats(text: &str, place: &Place) -> Result<(), Problem> {
+fn check_output_formats(text: &str, place: &SourceSpan) -> Result<(), Problem> {
     let unknown = text.split(',').find(|form| !OUTPUT_FORMATS.contains(form));
     match unknown {
         None => Ok(()),
@@ -318,10 +318,10 @@ fn check_output_formats(text: &str, place: &Place) -> Result<(), Problem> {
 
 /// Returns the value of an option that requires one, or an error if it is missing.
 fn require_value(
-    value: Option<(String, Place)>,
+    value: Option<(String, SourceSpan)>,
     name: &str,
-    place: &Place,
-) -> Result<(String, Place), Problem> {
+    place: &SourceSpan,
+) -> Result<(String, SourceSpan), Problem> {
     let given = value.filter(|(text, _)| !text.is_empty());
     given.ok_or_else(|| {
         Problem::error(format!("--{name} needs a value"))
@@ -331,7 +331,7 @@ fn require_value(
 }
 
 /// Resolves an option name or an unambiguous prefix of one; fio accepts both.
-fn complete_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
+fn complete_name(key: &str, place: &SourceSpan) -> Result<&'static str, Problem> {
     let names = || {
         SWITCHES
             .iter()

@@ -6,7 +6,7 @@ use crate::job::{
     Amount, DedupeMode, Direction, IoEngine, JobDefinition, OffsetDistribution, RandomGenerator,
     SteadyState, ZoneMode,
 };
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 /// Assigns jobs to reporting groups and checks each job.
 pub(crate) fn check_jobs(
@@ -69,7 +69,7 @@ fn find_mismatched_steady_state(jobs: &[JobDefinition], steady: &[SteadyState]) 
 }
 
 /// Rejects jobs that write or trim when `--readonly` is given.
-pub(crate) fn reject_writes(jobs: &[JobDefinition], place: &Place, errors: &mut Vec<Problem>) {
+pub(crate) fn reject_writes(jobs: &[JobDefinition], place: &SourceSpan, errors: &mut Vec<Problem>) {
     let mut jobs = jobs.iter();
     let changes = |job: &&JobDefinition| job.pattern.access.directions() != [Direction::Read];
     if let Some(job) = jobs.find(changes) {

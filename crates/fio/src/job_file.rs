@@ -13,7 +13,7 @@ use crate::substitute::{substitute, variable_names};
 use crate::surroundings::{JobEnvironment, Keyword};
 use crate::value::WrittenOption;
 use crate::verify::PATTERN_BYTES_MAX;
-use diskperf_diagnostics::Place;
+use diskperf_diagnostics::SourceSpan;
 use diskperf_diagnostics::{Errors, Problem};
 
 /// Reason for ignoring the options of an engine that sends its I/Os elsewhere.
@@ -128,7 +128,7 @@ impl JobFile {
         file.warnings = resolver.warnings.into_inner();
         file.warnings.truncate(PROBLEMS_MAX);
         resolver.errors.truncate(PROBLEMS_MAX);
-        Errors::none_of(resolver.errors)?;
+        Errors::fail_if_any(resolver.errors)?;
         Ok(file)
     }
 }
@@ -349,7 +349,11 @@ impl JobResolver<'_> {
     }
 
     /// Replaces file names in single quotes by the bytes of those files.
-    fn insert_pattern_files(&mut self, text: String, place: &Place) -> Result<String, Problem> {
+    fn insert_pattern_files(
+        &mut self,
+        text: String,
+        place: &SourceSpan,
+    ) -> Result<String, Problem> {
         let (mut taken, mut rest) = (String::new(), &*text);
         while let Some(at) = rest.find(['"', '\'']) {
             let (before, quoted) = rest.split_at(at);
@@ -410,7 +414,7 @@ fn apply_option(
 }
 
 fn unknown_option(line: &OptionLine) -> Problem {
-    let place: &Place = &line.key_place;
+    let place: &SourceSpan = &line.key_place;
     let title = format!("fio has no option `{}`", shorten_text(&line.key));
     if let Some(engine) = options::find_other_engine(&line.key) {
         let title = format!("{} is an option of the engine {engine}", line.key);

@@ -43,7 +43,7 @@ mod surroundings;
 mod value;
 pub mod verify;
 
-pub use diskperf_diagnostics::{Errors, Place, Problem};
+pub use diskperf_diagnostics::{Errors, Problem, SourceSpan};
 pub use elsewhere::{EngineTransport, ForeignEngine};
 pub use job::{Direction, Ignored, JobDefinition, PerDirection};
 pub use job_file::JobFile;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::surroundings::JobEnvironment;
 use diskperf_diagnostics::Problem;
-use diskperf_diagnostics::{Place, Text};
+use diskperf_diagnostics::{SourceSpan, Text};
 
 /// Maximum length of a line in bytes. fio silently splits longer lines.
 pub(crate) const LINE_BYTES_MAX: usize = 8191;
@@ -21,7 +21,7 @@ pub(crate) const PROBLEMS_MAX: usize = 50;
 #[derive(Clone, Debug)]
 pub(crate) enum JobFileEntry {
     /// Section header, `[name]` alone on its line.
-    Section { name: String, place: Place },
+    Section { name: String, place: SourceSpan },
     /// Option line: `key=value`, or a key without a value.
     Option(OptionLine),
 }
@@ -30,8 +30,8 @@ pub(crate) enum JobFileEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct OptionLine {
     pub(crate) key: String,
-    pub(crate) key_place: Place,
-    pub(crate) value: Option<(String, Place)>,
+    pub(crate) key_place: SourceSpan,
+    pub(crate) value: Option<(String, SourceSpan)>,
 }
 
 /// Reader state: entries and problems so far, and the chain of open files.
@@ -93,7 +93,8 @@ impl<'s> JobFileReader<'s> {
     }
 
     fn read_line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
-        let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
+        let place =
+            |span: Range<usize>| SourceSpan::new(text, start + span.start..start + span.end);
         if line.len() > LINE_BYTES_MAX {
             let title = format!("a line of {} bytes", line.len());
             let label = format!("fio takes at most {LINE_BYTES_MAX}");
@@ -157,7 +158,7 @@ impl<'s> JobFileReader<'s> {
         !self.entries.is_empty()
     }
 
-    fn warn_of_truncated_value(&mut self, option_text: &str, mark: &str, place: &Place) {
+    fn warn_of_truncated_value(&mut self, option_text: &str, mark: &str, place: &SourceSpan) {
         let (key, value) = option_text.split_once('=').unwrap_or((option_text, ""));
         let title = format!("`{mark}` starts a comment inside a value");
         let label = format!("{} is `{}`", key.trim(), shorten_text(value));
@@ -169,7 +170,7 @@ impl<'s> JobFileReader<'s> {
 
     /// Reads a section header. `mark` is the character that starts a comment after it, if there is
     /// one.
-    fn begin_section(&mut self, (option_text, mark): (&str, Option<&str>), place: &Place) {
+    fn begin_section(&mut self, (option_text, mark): (&str, Option<&str>), place: &SourceSpan) {
         if self.include_chain.len() > 1 {
             self.is_truncated = true;
             self.entries.truncate(self.accepted_lines);
@@ -206,7 +207,7 @@ impl<'s> JobFileReader<'s> {
         self.entries.push(JobFileEntry::Section { name, place });
     }
 
-    fn include_file(&mut self, option_text: &str, place: &Place) {
+    fn include_file(&mut self, option_text: &str, place: &SourceSpan) {
         let rest = &option_text["include".len()..];
         let name = rest.trim();
         let refused = if name.is_empty() || !rest.starts_with([' ', '\t']) {
@@ -258,26 +259,26 @@ impl<'s> JobFileReader<'s> {
         }
     }
 
-    fn add_option(&mut self, option_text: &str, place: &Place) {
+    fn add_option(&mut self, option_text: &str, place: &SourceSpan) {
         let (key, value) = match option_text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
             None => (option_text, None),
         };
         let value = value.map(|value| {
             let start = option_text.len() - value.len();
-            (value.to_owned(), place.part(start..option_text.len()))
+            (value.to_owned(), place.subspan(start..option_text.len()))
         });
         let key = key.trim_end();
         self.entries.push(JobFileEntry::Option(OptionLine {
             key: key.to_owned(),
-            key_place: place.part(0..key.len().max(1).min(option_text.len())),
+            key_place: place.subspan(0..key.len().max(1).min(option_text.len())),
             value,
         }));
     }
 }
 
 /// Warns about a section name that ends early because of a comment or a missing bracket.
-fn truncated_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
+fn truncated_section_warning((name, mark): (&str, Option<&str>), place: &SourceSpan) -> Problem {
     let (why, help) = match mark {
         Some(mark) => (
             format!("`{mark}` begins a comment inside the name of a section"),

@@ -3,8 +3,8 @@
 use crate::expression::{self, ExpressionGrammar};
 use crate::reader::{LINE_BYTES_MAX, shorten_text};
 use crate::surroundings::{JobEnvironment, Keyword};
-use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::SourceSpan;
 
 /// Option value after substitution.
 pub(crate) struct Substitution {
@@ -17,7 +17,7 @@ pub(crate) struct Substitution {
 /// receive what fio does silently.
 pub(crate) fn substitute(
     value: &str,
-    place: &Place,
+    place: &SourceSpan,
     surroundings: &JobEnvironment,
     warnings: &mut Vec<Problem>,
 ) -> Result<Substitution, Problem> {
@@ -53,7 +53,7 @@ pub(crate) fn variable_names(value: &str) -> impl Iterator<Item = &str> {
 /// Replaces `${NAME}` by the value of the environment variable; an unset variable is empty.
 fn replace_variables(
     value: &str,
-    place: &Place,
+    place: &SourceSpan,
     surroundings: &JobEnvironment,
     warnings: &mut Vec<Problem>,
 ) -> String {

@@ -6,18 +6,18 @@ use std::ops::{Bound, Range, RangeBounds};
 use crate::expression::{self, ExpressionGrammar};
 use crate::number::{self, SuffixSurprise, Unit, UnitBase};
 use crate::reader::shorten_text;
-use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::SourceSpan;
 
 /// Option as written in the job file: its key, and its value after substitution.
 #[derive(Debug)]
 pub(crate) struct WrittenOption<'w> {
     /// fio's name of the option, even if the job file uses an alias.
     pub(crate) key: &'w str,
-    pub(crate) key_place: &'w Place,
+    pub(crate) key_place: &'w SourceSpan,
     /// Value after substitution; `None` for an option without a value.
     pub(crate) text: Option<&'w str>,
-    pub(crate) place: &'w Place,
+    pub(crate) place: &'w SourceSpan,
     /// Whether the value equals the text of the file, so that error markers can point into it.
     pub(crate) is_exact: bool,
     pub(crate) unit_base: UnitBase,
@@ -151,10 +151,10 @@ impl<'w> OptionValue<'w> {
         self.written.warnings.borrow_mut().push(warning);
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> SourceSpan {
         if self.written.is_exact {
             let end = self.start + self.text.len();
-            self.written.place.part(self.start..end)
+            self.written.place.subspan(self.start..end)
         } else {
             self.written.place.clone()
         }

@@ -2,7 +2,7 @@
 //! name.
 
 use diskperf_blocktrace::summary::Summarizer;
-use diskperf_blocktrace::{Form, ReadOptions, Reader, TimeUnit};
+use diskperf_blocktrace::{Form, ReadOptions, TimeUnit, TraceReader};
 use std::io::Cursor;
 
 use super::{Body, Target, bytes};
@@ -85,17 +85,17 @@ fn block_trace() -> Body {
             columns: (Form::ALL.get(number) == Some(&Form::Csv))
                 .then(|| columns.parse().expect("columns")),
             time_unit: (*choice & 0x40 != 0).then_some(TimeUnit::Nanoseconds),
-            partial: *choice & 0x80 != 0,
+            is_partial_allowed: *choice & 0x80 != 0,
         };
         let trace = match options.form {
             Some(Form::Diskperf) => of_blocks(rest),
             _ => rest.to_vec(),
         };
         let input = Box::new(Cursor::new(trace));
-        let Ok(mut reader) = Reader::open("trace", input, &options) else {
+        let Ok(mut reader) = TraceReader::open("trace", input, &options) else {
             return;
         };
-        let mut summarizer = Summarizer::sampling(256);
+        let mut summarizer = Summarizer::with_sampled_blocks(256);
         let mut last_ns = 0;
         for record in reader.by_ref() {
             let Ok(record) = record else { break };
@@ -106,11 +106,14 @@ fn block_trace() -> Body {
         let summary = summarizer.finish(reader.devices());
         assert_eq!(summary.span_ns, last_ns);
         let notices = reader.notices();
-        let (lines, dropped) = (notices.lines, notices.dropped.values().sum::<u64>());
-        let left_out = dropped + notices.without_issue;
+        let (lines, dropped) = (
+            notices.line_counts,
+            notices.dropped_lines.values().sum::<u64>(),
+        );
+        let left_out = dropped + notices.unmatched_completions;
         if reader.form() != Form::Diskperf {
-            let all = lines.requests + lines.more + lines.asides + left_out;
-            assert_eq!(lines.read, all);
+            let all = lines.request_lines + lines.update_lines + lines.other_lines + left_out;
+            assert_eq!(lines.line_count, all);
         }
     })
 }

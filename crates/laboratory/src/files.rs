@@ -4,7 +4,7 @@ use crate::job_file::read_named;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
 use diskperf_battery::replay::Trace;
-use diskperf_blocktrace::transform::Scale;
+use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
 use diskperf_models::files::Files;
@@ -53,7 +53,7 @@ impl Files for HostFiles {
     fn trace(
         &self,
         of: (&TraceReplay, &TraceFacts),
-        scale: Option<Scale>,
+        scale: Option<AddressScaling>,
     ) -> Result<Arc<dyn Trace>, LaboratoryError> {
         Ok(Arc::new(TraceFiles::of(of, scale)?))
     }

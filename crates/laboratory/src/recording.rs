@@ -6,8 +6,8 @@ pub mod device;
 
 use crate::output::Output;
 use crate::plan::Plan;
-use diskperf_blocktrace::own::{FLUSH_EVERY, LONGEST_NAME as LONGEST, Recorder};
-use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_blocktrace::own::{FLUSH_EVERY, NAME_BYTES_MAX as LONGEST, TraceRecorder};
+use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use diskperf_models::LaboratoryError;
 use diskperf_models::{Event, Observer, Recorded, Source};
 use diskperf_timeline::{
@@ -69,7 +69,7 @@ impl Place {
 
     fn begin(self) -> Result<Trace, LaboratoryError> {
         let output = self.output.begin(self.force)?;
-        let recorder = Recorder::create(output).map_err(|error| failed(&self.path, &error))?;
+        let recorder = TraceRecorder::create(output).map_err(|error| failed(&self.path, &error))?;
         Ok(Trace::of(recorder))
     }
 }
@@ -233,7 +233,7 @@ impl<'a> Recording<'a> {
         let title = format!("{}, repetition {}", self.step, number + 1);
         let mut write = || {
             for (name, value) in self.about.drain(..) {
-                trace.recorder.about(name, &value)?;
+                trace.recorder.add_information(name, &value)?;
             }
             trace.devices(&self.devices)?;
             trace.begins(at, &title)
@@ -296,7 +296,7 @@ impl Observer for Recording<'_> {
 }
 
 struct Trace {
-    recorder: Recorder<Box<dyn Write + Send>>,
+    recorder: TraceRecorder<Box<dyn Write + Send>>,
     /// Devices that the trace has named, with their index in the trace.
     named: BTreeMap<String, DeviceIndex>,
     numbers: Vec<DeviceIndex>,
@@ -317,7 +317,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn of(recorder: Recorder<Box<dyn Write + Send>>) -> Self {
+    fn of(recorder: TraceRecorder<Box<dyn Write + Send>>) -> Self {
         Self {
             recorder,
             named: BTreeMap::new(),
@@ -346,7 +346,7 @@ impl Trace {
             let number = match self.named.get(name) {
                 Some(number) => *number,
                 None => {
-                    let number = self.recorder.device(name)?;
+                    let number = self.recorder.add_device(name)?;
                     self.named.insert(name.clone(), number);
                     number
                 }
@@ -380,18 +380,18 @@ impl Trace {
             match event.step {
                 DeviceStep::Issued(request) if self.is_on => {
                     let record = record(at_ns, &request, &self.numbers);
-                    let number = self.recorder.issue(&record)?;
+                    let number = self.recorder.record_issue(&record)?;
                     self.open.insert(request.number, number);
                     self.requests += 1;
                 }
                 DeviceStep::Completed { number, errno } => {
                     if let Some(number) = self.open.remove(&number) {
-                        self.recorder.complete(number, at_ns, errno)?;
+                        self.recorder.record_completion(number, at_ns, errno)?;
                     }
                 }
                 DeviceStep::Lost(events) if self.is_on => {
                     self.lost += events;
-                    self.recorder.lost(events)?;
+                    self.recorder.record_lost_events(events)?;
                 }
                 DeviceStep::Issued(_) | DeviceStep::Lost(_) => {}
             }
@@ -426,7 +426,7 @@ impl Trace {
     }
 
     fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
-        self.recorder.about(name, value)
+        self.recorder.add_information(name, value)
     }
 
     fn finish(self) -> io::Result<()> {
@@ -434,15 +434,15 @@ impl Trace {
     }
 }
 
-fn record(at_ns: u64, of: &DeviceRequest, numbers: &[DeviceIndex]) -> Record {
+fn record(at_ns: u64, of: &DeviceRequest, numbers: &[DeviceIndex]) -> TraceRecord {
     let (operation, fua) = match of.operation {
-        DeviceOperation::Read => (Operation::Read, false),
-        DeviceOperation::Write { fua } => (Operation::Write, fua),
-        DeviceOperation::Flush => (Operation::Flush, false),
-        DeviceOperation::Discard => (Operation::Discard, false),
-        DeviceOperation::WriteZeroes => (Operation::WriteZeroes, false),
+        DeviceOperation::Read => (TracedOperation::Read, false),
+        DeviceOperation::Write { fua } => (TracedOperation::Write, fua),
+        DeviceOperation::Flush => (TracedOperation::Flush, false),
+        DeviceOperation::Discard => (TracedOperation::Discard, false),
+        DeviceOperation::WriteZeroes => (TracedOperation::WriteZeroes, false),
     };
-    Record {
+    TraceRecord {
         issued_ns: at_ns,
         completed_ns: None,
         think_ns: None,

@@ -9,9 +9,9 @@ pub use conversion::{Converted, convert};
 pub use files::files;
 
 use diskperf_analysis::trace::Trace;
-use diskperf_blocktrace::transform::Transform;
-pub use diskperf_blocktrace::{Columns, Form, ReadOptions, TimeUnit};
-use diskperf_blocktrace::{DeviceIndex, Reader, Record, summary::Summarizer};
+use diskperf_blocktrace::transform::TraceTransform;
+pub use diskperf_blocktrace::{CsvColumns, Form, ReadOptions, TimeUnit};
+use diskperf_blocktrace::{DeviceIndex, TraceReader, TraceRecord, summary::Summarizer};
 use diskperf_models::LaboratoryError;
 use files::{Named, STANDARD_INPUT, open};
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ pub fn size_bytes(files: &[PathBuf]) -> u64 {
 }
 
 struct Opened {
-    reader: Reader,
-    transform: Transform,
+    reader: TraceReader,
+    transform: TraceTransform,
     device: Option<String>,
     /// Number of the trace's devices that were compared with the requested name.
     looked_at: usize,
@@ -73,14 +73,15 @@ impl Opened {
     }
 
     fn of(asked: &Asked, files: Vec<Named>) -> Result<Self, LaboratoryError> {
-        let reader = Reader::open_all(files, &asked.options).map_err(LaboratoryError::request)?;
+        let reader =
+            TraceReader::open_all(files, &asked.options).map_err(LaboratoryError::request)?;
         Ok(Self {
             reader,
-            transform: Transform {
+            transform: TraceTransform {
                 window_ns: asked.window_ns,
                 device: None,
-                round: None,
-                scale: None,
+                sector_rounding: None,
+                address_scaling: None,
             },
             device: asked.device.clone(),
             looked_at: 0,
@@ -91,7 +92,7 @@ impl Opened {
     fn each(
         &mut self,
         stop: &AtomicBool,
-        mut tell: impl FnMut(&Record, &[String]) -> Result<(), LaboratoryError>,
+        mut tell: impl FnMut(&TraceRecord, &[String]) -> Result<(), LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         while let Some(record) = self.reader.next() {
             let record = record.map_err(|error| match stop.load(Ordering::Relaxed) {
@@ -99,7 +100,7 @@ impl Opened {
                 false => LaboratoryError::request(error),
             })?;
             if let Some(part) = self.part
-                && self.reader.part_of(&record).map(|number| number + 1) != Some(part)
+                && self.reader.find_part_of(&record).map(|number| number + 1) != Some(part)
             {
                 continue;
             }
@@ -130,30 +131,30 @@ impl Opened {
     /// has another format, or was recorded without the start of requests.
     fn require_requests(&self) -> Result<(), String> {
         let notices = self.reader.notices();
-        let lines = notices.lines;
+        let lines = notices.line_counts;
         let form = self.reader.form();
-        if self.reader.begins_ns().is_some() || form == Form::Diskperf {
+        if self.reader.first_issue_ns().is_some() || form == Form::Diskperf {
             return Ok(());
         }
-        let dropped = notices.dropped.iter();
+        let dropped = notices.dropped_lines.iter();
         let mut held: Vec<String> = dropped
             .map(|(why, count)| match count {
                 1 => format!("1 line of {why}"),
                 count => format!("{count} lines of {why}"),
             })
             .collect();
-        if notices.without_issue > 0 {
+        if notices.unmatched_completions > 0 {
             held.push(format!(
                 "{} completions without an issue",
-                notices.without_issue
+                notices.unmatched_completions
             ));
         }
-        if lines.asides > 0 {
-            let asides = lines.asides;
+        if lines.other_lines > 0 {
+            let asides = lines.other_lines;
             held.push(format!("{asides} headings, comments or empty lines"));
         }
         let remedy = match form {
-            Form::Blktrace | Form::Blkparse if notices.without_issue > 0 => {
+            Form::Blktrace | Form::Blkparse if notices.unmatched_completions > 0 => {
                 "; record what begins a request too: blktrace -a issue -a complete"
             }
             Form::Ftrace => "; record block:block_rq_issue and block:block_rq_complete",
@@ -203,7 +204,7 @@ impl Opened {
     }
 }
 
-fn no_device(name: &str, reader: &Reader) -> LaboratoryError {
+fn no_device(name: &str, reader: &TraceReader) -> LaboratoryError {
     const LISTED: usize = 20;
     let known = reader.devices();
     let listed = known[..known.len().min(LISTED)].join(", ");
@@ -236,7 +237,7 @@ pub fn summarize(
         files: asked.files.iter().map(|file| name(file)).collect(),
         form: reader.form().name(),
         part: part(asked),
-        about: reader.about().to_vec(),
+        about: reader.facts().to_vec(),
         parts: reader.parts(),
         notices: reader.notices(),
         summary: summarizer.finish(reader.devices()),

@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_battery::replay::Trace;
-use diskperf_blocktrace::transform::Scale;
+use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_timeline::{Experiment, TraceFacts, TraceReplay, Workload};
 use std::fmt;
 use std::io::Read;
@@ -37,7 +37,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     fn trace(
         &self,
         of: (&TraceReplay, &TraceFacts),
-        scale: Option<Scale>,
+        scale: Option<AddressScaling>,
     ) -> Result<Arc<dyn Trace>, LaboratoryError>;
 }
 
@@ -66,7 +66,7 @@ impl Files for NoFiles {
     fn trace(
         &self,
         _of: (&TraceReplay, &TraceFacts),
-        _scale: Option<Scale>,
+        _scale: Option<AddressScaling>,
     ) -> Result<Arc<dyn Trace>, LaboratoryError> {
         Err(LaboratoryError::request(NO_FILES))
     }

@@ -98,7 +98,7 @@ pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
                 .map(|name| name.parse())
                 .transpose()
                 .map_err(refused)?,
-            partial: asked.partial,
+            is_partial_allowed: asked.partial,
         },
         window_ns: asked.window_s.map(|(from, to)| (ns(from), ns(to))),
         part: asked.part,

@@ -5,9 +5,9 @@ use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::statistics::shape::strip;
 use crate::trace::Trace;
-use diskperf_blocktrace::own::Part;
+use diskperf_blocktrace::own::TracePart;
 use diskperf_blocktrace::summary::{
-    ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, Summary,
+    ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, TraceSummary,
 };
 use diskperf_blocktrace::{DEVICES_MAX, Form, Notices};
 use diskperf_timeline::printable_line;
@@ -18,7 +18,7 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     let mut all = vec![Block::Heading(format!(
         "{}: {} of {}{}",
         trace.files.join(", "),
-        count_requests(of.all.requests),
+        count_requests(of.totals.requests),
         trace.form,
         trace
             .part
@@ -29,23 +29,23 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     if !about.is_empty() {
         all.push(Block::List(vec![about]));
     }
-    if of.all.requests == 0 && trace.notices.lines.requests > 0 {
+    if of.totals.requests == 0 && trace.notices.line_counts.request_lines > 0 {
         all.push(Block::List(vec![format!(
             "the whole trace has {}",
-            count_requests(trace.notices.lines.requests)
+            count_requests(trace.notices.line_counts.request_lines)
         )]));
     }
-    if of.all.requests == 0 {
+    if of.totals.requests == 0 {
         return all;
     }
     all.extend([
         Block::List(vec![format!(
             "{} in {}{}: {} requests/s, {} MB/s",
-            format_size(of.all.bytes),
+            format_size(of.totals.bytes),
             format_duration(of.span_ns as f64),
             devices(of),
-            rate(of.all.requests as f64, 0, of),
-            rate(of.all.bytes as f64 / 1e6, 2, of)
+            rate(of.totals.requests as f64, 0, of),
+            rate(of.totals.bytes as f64 / 1e6, 2, of)
         )]),
         Block::Grid(operations(&of.operations)),
         Block::List(describe_ranges(of)),
@@ -54,7 +54,7 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     if !times.is_empty() {
         all.push(Block::List(times));
     }
-    if of.all.requests > 1 {
+    if of.totals.requests > 1 {
         all.push(Block::List(strips(of)));
     }
     match &of.reuse {
@@ -85,7 +85,7 @@ fn count_requests(count: u64) -> String {
     }
 }
 
-fn devices(summary: &Summary) -> String {
+fn devices(summary: &TraceSummary) -> String {
     match summary.devices.as_slice() {
         [one] => format!(" on {}", one.device),
         all if all.len() >= DEVICES_MAX => format!(" on {} devices or more", all.len()),
@@ -95,8 +95,8 @@ fn devices(summary: &Summary) -> String {
 
 /// Formats a rate per second with this many decimals; a dash where the trace covers no time. The
 /// covered time includes the resolution of the last timestamp.
-fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
-    let coarse_ns = of.resolution.map_or(0, |of| of.ns);
+fn rate(amount: f64, decimals: usize, of: &TraceSummary) -> String {
+    let coarse_ns = of.resolution.map_or(0, |of| of.resolution_ns);
     match of.span_ns {
         0 => "-".to_owned(),
         span_ns => {
@@ -126,8 +126,8 @@ fn percent(share: f64) -> String {
 }
 
 fn operations(all: &[OperationSummary]) -> Grid {
-    let sum: u64 = all.iter().map(|of| of.moved.requests).sum();
-    let bytes: u64 = all.iter().map(|of| of.moved.bytes).sum();
+    let sum: u64 = all.iter().map(|of| of.totals.requests).sum();
+    let bytes: u64 = all.iter().map(|of| of.totals.bytes).sum();
     let column = |of: &dyn Fn(&OperationSummary) -> String| all.iter().map(of).collect();
     let response = |of: &OperationSummary, pick: fn(&Quantiles) -> Option<f64>| {
         of.response_ns.as_ref().map_or(String::new(), |ns| {
@@ -140,15 +140,15 @@ fn operations(all: &[OperationSummary]) -> Grid {
             Group::new(
                 "",
                 vec![
-                    Column::figures("requests", column(&|of| of.moved.requests.to_string())),
+                    Column::figures("requests", column(&|of| of.totals.requests.to_string())),
                     Column::figures(
                         "share",
-                        column(&|of| percent(of.moved.requests as f64 / sum.max(1) as f64)),
+                        column(&|of| percent(of.totals.requests as f64 / sum.max(1) as f64)),
                     ),
-                    Column::figures("bytes", column(&|of| format_size(of.moved.bytes))),
+                    Column::figures("bytes", column(&|of| format_size(of.totals.bytes))),
                     Column::figures(
                         "share of bytes",
-                        column(&|of| percent(of.moved.bytes as f64 / bytes.max(1) as f64)),
+                        column(&|of| percent(of.totals.bytes as f64 / bytes.max(1) as f64)),
                     ),
                 ],
             ),
@@ -159,7 +159,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
                     Column::figures("p50", column(&|of| response(of, |ns| Some(ns.p50)))),
                     Column::figures("p99", column(&|of| response(of, |ns| ns.p99))),
                     Column::figures("p99.9", column(&|of| response(of, |ns| ns.p999))),
-                    Column::figures("max", column(&|of| response(of, |ns| Some(ns.most)))),
+                    Column::figures("max", column(&|of| response(of, |ns| Some(ns.value_max)))),
                 ],
             ),
         ],
@@ -167,7 +167,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
 }
 
 /// Describes the accessed ranges of a trace: sizes, positions and sequentiality.
-fn describe_ranges(summary: &Summary) -> Vec<String> {
+fn describe_ranges(summary: &TraceSummary) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sizes) = &summary.size_bytes {
         let common: Vec<String> = summary
@@ -185,27 +185,27 @@ fn describe_ranges(summary: &Summary) -> Vec<String> {
             "aligned to 4096 bytes {}, to 512 {}; addresses up to {}",
             percent(summary.aligned_4096_share),
             percent(summary.aligned_512_share),
-            format_size(summary.highest_bytes)
+            format_size(summary.end_bytes_max)
         ));
         let locality = &summary.locality;
         lines.push(format!(
             "sequential: {} begin where the last one ended (runs of {:.1}), {} go on in one of 32 streams, {} begin within 128 KiB",
-            percent(locality.strict_share),
-            locality.run_requests,
-            percent(locality.stream_share),
-            percent(locality.near_share)
+            percent(locality.strictly_sequential_share),
+            locality.run_length_mean,
+            percent(locality.stream_sequential_share),
+            percent(locality.near_previous_share)
         ));
     }
-    if summary.failed > 0 {
+    if summary.failed_requests > 0 {
         lines.push(format!(
             "{} ended with an error",
-            count_requests(summary.failed)
+            count_requests(summary.failed_requests)
         ));
     }
     lines
 }
 
-fn describe_times(summary: &Summary) -> Vec<String> {
+fn describe_times(summary: &TraceSummary) -> Vec<String> {
     let mut lines = Vec::new();
     match &summary.resolution {
         Some(resolution) => lines.push(describe_resolution(resolution)),
@@ -215,7 +215,7 @@ fn describe_times(summary: &Summary) -> Vec<String> {
     lines.extend(summary.depth.as_ref().map(|depth| {
         format!(
             "in flight: {:.2} on average, {} at most",
-            depth.mean, depth.most
+            depth.mean, depth.depth_max
         )
     }));
     lines.extend(summary.think_ns.as_ref().map(|think| {
@@ -233,8 +233,8 @@ fn describe_times(summary: &Summary) -> Vec<String> {
 fn describe_resolution(resolution: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so shorter times are unknown",
-        format_duration(resolution.ns as f64),
-        percent(resolution.shared_share)
+        format_duration(resolution.resolution_ns as f64),
+        percent(resolution.shared_times_share)
     )
 }
 
@@ -277,11 +277,11 @@ fn describe_dispersion(arrival_summary: &ArrivalSummary) -> Option<String> {
 }
 
 /// Draws requests, bytes and queue depth over time as strips of bars.
-fn strips(summary: &Summary) -> Vec<String> {
-    let intervals = || summary.series.filled(summary.span_ns).iter();
+fn strips(summary: &TraceSummary) -> Vec<String> {
+    let intervals = || summary.series.intervals_until(summary.span_ns).iter();
     let each = format_duration(summary.series.interval_ns as f64);
     let requests: Vec<f64> = intervals()
-        .map(|one| (one.reads + one.writes + one.others) as f64)
+        .map(|one| (one.read_requests + one.write_requests + one.other_requests) as f64)
         .collect();
     let bytes: Vec<f64> = intervals().map(|one| one.bytes as f64).collect();
     let mut lines = vec![
@@ -353,12 +353,12 @@ fn reuse(reuse: &ReuseSummary) -> String {
         size(reuse.footprint_blocks),
         size(reuse.read_blocks),
         size(reuse.written_blocks),
-        size(reuse.both_blocks),
+        size(reuse.read_and_written_blocks),
         percent(reuse.hottest_percent_share)
     )
 }
 
-fn device_grid(summary: &Summary) -> Grid {
+fn device_grid(summary: &TraceSummary) -> Grid {
     const LISTED: usize = 10;
     let listed = &summary.devices[..summary.devices.len().min(LISTED)];
     let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
@@ -369,9 +369,9 @@ fn device_grid(summary: &Summary) -> Grid {
             vec![
                 Column::figures(
                     "requests",
-                    column(&|at| listed[at].moved.requests.to_string()),
+                    column(&|at| listed[at].totals.requests.to_string()),
                 ),
-                Column::figures("bytes", column(&|at| format_size(listed[at].moved.bytes))),
+                Column::figures("bytes", column(&|at| format_size(listed[at].totals.bytes))),
             ],
         )],
     }
@@ -392,11 +392,11 @@ fn describe_trace(trace: &Trace) -> String {
     said.join(", ")
 }
 
-fn parts(parts: &[Part]) -> Grid {
+fn parts(parts: &[TracePart]) -> Grid {
     const LISTED: usize = 20;
     let listed = &parts[..parts.len().min(LISTED)];
     let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
-    let column = |text: &dyn Fn(&Part) -> String| listed.iter().map(text).collect();
+    let column = |text: &dyn Fn(&TracePart) -> String| listed.iter().map(text).collect();
     let numbers = (1..=listed.len()).map(|number| number.to_string());
     let title = match parts.len() > LISTED {
         true => format!("the first {LISTED} of {} parts", parts.len()),
@@ -412,15 +412,15 @@ fn parts(parts: &[Part]) -> Grid {
                     column(&|part| printable_line(&part.name).into_owned()),
                     60,
                 ),
-                Column::figures("from s", column(&|part| seconds(part.began_ns))),
+                Column::figures("from s", column(&|part| seconds(part.start_ns))),
                 Column::figures(
                     "to s",
-                    column(&|part| part.ended_ns.map_or("-".to_owned(), seconds)),
+                    column(&|part| part.end_ns.map_or("-".to_owned(), seconds)),
                 ),
-                Column::figures("requests", column(&|part| part.requests.to_string())),
+                Column::figures("requests", column(&|part| part.request_count.to_string())),
                 Column::words(
                     "counts",
-                    column(&|part| if part.counts { "yes" } else { "no" }.to_owned()),
+                    column(&|part| if part.is_counted { "yes" } else { "no" }.to_owned()),
                 ),
             ],
         )],
@@ -436,15 +436,17 @@ fn counted_lines(count: u64) -> String {
 
 /// Describes the lines of a trace file, unless each is a request.
 fn describe_notices(notices: &Notices) -> Option<String> {
-    let lines = &notices.lines;
-    let is_plain = notices.dropped.is_empty() && lines.more == 0 && notices.without_issue == 0;
-    (!is_plain && lines.read > 0).then(|| {
+    let lines = &notices.line_counts;
+    let is_plain = notices.dropped_lines.is_empty()
+        && lines.update_lines == 0
+        && notices.unmatched_completions == 0;
+    (!is_plain && lines.line_count > 0).then(|| {
         format!(
             "{} read: {} begin a request, {} say more of one, {} are headings, comments or empty",
-            counted_lines(lines.read),
-            lines.requests,
-            lines.more,
-            lines.asides
+            counted_lines(lines.line_count),
+            lines.request_lines,
+            lines.update_lines,
+            lines.other_lines
         )
     })
 }
@@ -452,37 +454,40 @@ fn describe_notices(notices: &Notices) -> Option<String> {
 fn notices(trace: &Trace) -> Vec<String> {
     let of = &trace.notices;
     let mut lines: Vec<String> = describe_notices(of).into_iter().collect();
-    let dropped = of
-        .dropped
-        .iter()
-        .map(|(why, count)| match trace.form == Form::Diskperf.name() {
-            true => format!("{count} {why}"),
-            false => format!("left out: {} of {why}", counted_lines(*count)),
-        });
+    let dropped =
+        of.dropped_lines
+            .iter()
+            .map(|(why, count)| match trace.form == Form::Diskperf.name() {
+                true => format!("{count} {why}"),
+                false => format!("left out: {} of {why}", counted_lines(*count)),
+            });
     lines.extend(dropped);
-    if of.out_of_order > 0 {
+    if of.out_of_order_requests > 0 {
         lines.push(format!(
             "{}, by {} at most",
-            match of.out_of_order {
+            match of.out_of_order_requests {
                 1 => "1 request comes before the one that precedes it".to_owned(),
                 count => format!(
                     "{} come before the one that precedes them",
                     count_requests(count)
                 ),
             },
-            format_duration(of.farthest_back_ns as f64)
+            format_duration(of.time_regression_ns_max as f64)
         ));
     }
-    if of.without_completion > 0 {
+    if of.unfinished_requests > 0 {
         lines.push(format!(
             "{} without a completion",
-            count_requests(of.without_completion)
+            count_requests(of.unfinished_requests)
         ));
     }
-    if of.without_issue > 0 {
-        lines.push(format!("{} completions without an issue", of.without_issue));
+    if of.unmatched_completions > 0 {
+        lines.push(format!(
+            "{} completions without an issue",
+            of.unmatched_completions
+        ));
     }
-    if of.is_cut {
+    if of.is_truncated {
         lines.push("the trace is cut off, and was read as far as it goes".to_owned());
     }
     lines

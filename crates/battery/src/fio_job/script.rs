@@ -3,7 +3,7 @@
 
 use super::FioJob;
 use crate::program::{Program, gcd};
-use diskperf_blocktrace::{Form, Operation as Logged, Reader};
+use diskperf_blocktrace::{Form, TraceReader, TracedOperation as Logged};
 use diskperf_fio::job::{BlockSizes, ReadWriteMode, SkippedKinds};
 use diskperf_fio::offsets::FileRegion;
 use diskperf_fio::plan::{FileSize, PlannedFile};
@@ -53,7 +53,7 @@ impl Script {
     /// # Errors
     ///
     /// Returns a message that says why the log cannot be read or repeated.
-    pub fn read(job: &JobDefinition, mut reader: Reader) -> Result<Self, String> {
+    pub fn read(job: &JobDefinition, mut reader: TraceReader) -> Result<Self, String> {
         let form = reader.form();
         let is_of_blktrace = match form {
             Form::FioIolog2 | Form::FioIolog3 => false,
@@ -74,7 +74,7 @@ impl Script {
             let record = record.map_err(|error| error.to_string())?;
             let at_ns = record
                 .issued_ns
-                .saturating_add(reader.begins_ns().unwrap_or(0));
+                .saturating_add(reader.first_issue_ns().unwrap_or(0));
             let operation = match record.operation {
                 Logged::Read => Operation::Read,
                 Logged::Write => Operation::Write,
@@ -365,7 +365,7 @@ mod tests {
         let parsed = JobFile::parse("x.fio", &text, &JobEnvironment::default());
         let job = parsed.unwrap_or_else(|errors| panic!("{errors}")).jobs[0].clone();
         let options = ReadOptions::default();
-        let reader = Reader::open("log", Box::new(log), &options);
+        let reader = TraceReader::open("log", Box::new(log), &options);
         Script::read(&job, reader.map_err(|error| error.to_string())?)
     }
 

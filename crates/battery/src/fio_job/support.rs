@@ -25,7 +25,7 @@ pub(super) fn check_support(job: &JobDefinition) -> Result<(), Errors> {
         check_rate_options(job),
         check_end_options(job),
     ];
-    Errors::none_of(refusals.into_iter().flatten().collect())
+    Errors::fail_if_any(refusals.into_iter().flatten().collect())
 }
 
 /// Returns the refusal of an option if a condition holds.

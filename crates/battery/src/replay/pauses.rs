@@ -10,7 +10,7 @@
 use super::schedule::ReplayAction;
 use super::{Requests, trace_error};
 use crate::program::ProgramError;
-use diskperf_blocktrace::Record;
+use diskperf_blocktrace::TraceRecord;
 use diskperf_timeline::Nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -40,7 +40,7 @@ struct PredecessorFinder {
 }
 
 impl PredecessorFinder {
-    fn predecessor_of(&mut self, record: &Record) -> Predecessor {
+    fn predecessor_of(&mut self, record: &TraceRecord) -> Predecessor {
         let at_ns = record.issued_ns;
         let before = self
             .open_completions
@@ -72,7 +72,7 @@ pub(super) struct DependentSchedule {
     predecessors: PredecessorFinder,
     start: Nanoseconds,
     /// Requests that are read and not issued, by number.
-    pending: BTreeMap<u64, Record>,
+    pending: BTreeMap<u64, TraceRecord>,
     /// Due requests, by due time and number.
     due_requests: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
     /// Request that waits for the completion of another request, and the pause after it, by the
@@ -137,7 +137,7 @@ impl DependentSchedule {
         Ok(())
     }
 
-    fn add_record(&mut self, record: Record, now: Nanoseconds) {
+    fn add_record(&mut self, record: TraceRecord, now: Nanoseconds) {
         let number = self.predecessors.request_count;
         let before_issued = self.last_read_due.take();
         let due = match self.predecessors.predecessor_of(&record) {
@@ -183,15 +183,15 @@ impl DependentSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_blocktrace::{DeviceIndex, Operation};
+    use diskperf_blocktrace::{DeviceIndex, TracedOperation};
 
     /// A request from one moment to another, in the trace.
-    fn request((issued_ns, completed_ns): (u64, u64)) -> Record {
-        Record {
+    fn request((issued_ns, completed_ns): (u64, u64)) -> TraceRecord {
+        TraceRecord {
             issued_ns,
             completed_ns: Some(completed_ns),
             think_ns: None,
-            operation: Operation::Read,
+            operation: TracedOperation::Read,
             fua: false,
             sync: false,
             device: DeviceIndex(0),

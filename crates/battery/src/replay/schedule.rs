@@ -3,7 +3,7 @@
 use super::pauses::DependentSchedule;
 use super::{Requests, trace_error};
 use crate::program::ProgramError;
-use diskperf_blocktrace::Record;
+use diskperf_blocktrace::TraceRecord;
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 use std::iter::Peekable;
 
@@ -14,7 +14,7 @@ pub(super) enum ReplayAction {
     /// number.
     Issue {
         number: u64,
-        record: Record,
+        record: TraceRecord,
         due: Option<Nanoseconds>,
     },
     /// Wait until this time, before which no request is due.

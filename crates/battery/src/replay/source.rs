@@ -101,10 +101,10 @@ impl TraceSource {
 
     fn new_submission(
         &mut self,
-        record: &blocktrace::Record,
+        record: &blocktrace::TraceRecord,
         due: Option<Nanoseconds>,
     ) -> Result<Submission, ProgramError> {
-        let is_durable = record.fua && record.operation == blocktrace::Operation::Write;
+        let is_durable = record.fua && record.operation == blocktrace::TracedOperation::Write;
         let durable = self.durable_file.filter(|_| is_durable);
         let free = self.slot_freed_at;
         let is_held_up = free.is_some_and(|free| due.is_some_and(|due| due < free));
@@ -179,7 +179,7 @@ impl RequestSource for TraceSource {
     }
 }
 
-fn request_bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
+fn request_bytes(record: &blocktrace::TraceRecord) -> Result<u32, ProgramError> {
     u32::try_from(record.length_bytes).map_err(|_| {
         ProgramError::TraceFailed(format!(
             "a request of {} bytes exceeds the maximum length of a call",
@@ -188,13 +188,13 @@ fn request_bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
     })
 }
 
-fn operation(of: blocktrace::Operation) -> Operation {
+fn operation(of: blocktrace::TracedOperation) -> Operation {
     match of {
-        blocktrace::Operation::Read => Operation::Read,
-        blocktrace::Operation::Write => Operation::Write,
-        blocktrace::Operation::Flush => Operation::Fdatasync,
-        blocktrace::Operation::Discard => Operation::Discard,
-        blocktrace::Operation::WriteZeroes => {
+        blocktrace::TracedOperation::Read => Operation::Read,
+        blocktrace::TracedOperation::Write => Operation::Write,
+        blocktrace::TracedOperation::Flush => Operation::Fdatasync,
+        blocktrace::TracedOperation::Discard => Operation::Discard,
+        blocktrace::TracedOperation::WriteZeroes => {
             unreachable!("what writes zeroes without data is not made")
         }
     }

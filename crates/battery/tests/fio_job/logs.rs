@@ -2,7 +2,7 @@
 
 use super::{SEED, is_fio_installed, job, on_host, run_on_host};
 use diskperf_battery::{Program, Script};
-use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_blocktrace::{ReadOptions, TraceReader};
 use diskperf_timeline::LoadMeasure;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn counts(load: &LoadMeasure) -> Counts {
 fn repeating(log: &Path, options: &str) -> Program {
     let mut job = job(&format!("read_iolog={} {options}", log.display()));
     let file = File::open(log).expect("a log");
-    let reader = Reader::open("log", Box::new(file), &ReadOptions::default());
+    let reader = TraceReader::open("log", Box::new(file), &ReadOptions::default());
     let script = Script::read(&job, reader.expect("a log")).expect("a script");
     // A section with both writes no log; here it shows what was repeated.
     job.iolog.replayed_path = None;

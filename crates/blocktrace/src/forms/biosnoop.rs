@@ -1,16 +1,16 @@
 //! Parser of the table of `biosnoop`, from bcc or its libbpf tools, with one line for each
 //! completion.
 
-use super::block_layer::RequestKind;
+use super::block_layer::RwbsFlags;
 use super::{
     LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
-    unexpected_word,
+    unexpected_field,
 };
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 /// Parser of a biosnoop table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Biosnoop {
+pub(crate) struct BiosnoopParser {
     columns: Option<HeadingColumns>,
 }
 
@@ -22,7 +22,7 @@ struct HeadingColumns {
     operation: usize,
     sector: usize,
     bytes: usize,
-    queued: Option<usize>,
+    queued_time: Option<usize>,
     latency: usize,
     /// Number of columns in the heading, one word each.
     column_count: usize,
@@ -30,7 +30,7 @@ struct HeadingColumns {
 
 /// Offset that is added to all times of a table, so that requests issued before the tracer started
 /// have positive times.
-const ZERO_NS: u64 = 3600 * 1_000_000_000;
+const START_NS: u64 = 3600 * 1_000_000_000;
 
 const WORDS_MAX: usize = 32;
 
@@ -59,13 +59,13 @@ impl HeadingColumns {
             operation: wanted("T")?,
             disk: wanted("DISK")?,
             latency: wanted("LAT(ms)")?,
-            queued: at(b"QUE(ms)"),
+            queued_time: at(b"QUE(ms)"),
             column_count: names.len(),
         })
     }
 }
 
-impl Biosnoop {
+impl BiosnoopParser {
     /// Parses a line of the table: the heading or a request.
     pub(crate) fn parse_line(
         &mut self,
@@ -84,7 +84,7 @@ impl Biosnoop {
         if let [b"TIME(s)" | b"TIME(ms)", ..] = found {
             self.columns = Some(HeadingColumns::from_heading(found)?);
             return match found[0] {
-                b"TIME(s)" => Ok(LineMeaning::NoRequest),
+                b"TIME(s)" => Ok(LineMeaning::Heading),
                 _ => Err("its times are in ms: record with biosnoop of bcc".to_owned()),
             };
         }
@@ -92,7 +92,7 @@ impl Biosnoop {
             .iter()
             .any(|said| line.starts_with(said))
         {
-            return Ok(LineMeaning::NoRequest);
+            return Ok(LineMeaning::Heading);
         }
         let columns = self.columns.ok_or(
             "the line has no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` before \
@@ -109,23 +109,23 @@ impl Biosnoop {
         let completed_ns = parse_time_ns("a time in seconds", found[0], 9)?;
         let took_ns = ms("a latency in ms", columns.latency)?;
         let queued_ns = columns
-            .queued
+            .queued_time
             .map_or(Ok(0), |column| ms("a time in the queue in ms", column))?;
-        let asked = RequestKind::from_rwbs(of(columns.operation))?;
+        let asked = RwbsFlags::from_rwbs(of(columns.operation))?;
         let length_bytes = parse_number("a number of bytes", of(columns.bytes))?;
         let operation = match asked.operation {
-            Some(Operation::Write) if length_bytes == 0 => Operation::Flush,
-            Some(operation) if length_bytes > 0 || operation == Operation::Flush => operation,
-            _ => return Ok(context.count_dropped(super::block_layer::NO_DATA)),
+            Some(TracedOperation::Write) if length_bytes == 0 => TracedOperation::Flush,
+            Some(operation) if length_bytes > 0 || operation == TracedOperation::Flush => operation,
+            _ => return Ok(context.ignore_line(super::block_layer::NO_DATA_TRANSFER)),
         };
         let offset_bytes = match operation {
-            Operation::Flush => 0,
+            TracedOperation::Flush => 0,
             _ => parse_bytes("a sector", of(columns.sector), SECTOR_BYTES)?,
         };
-        let completed_ns = completed_ns.checked_add(ZERO_NS);
+        let completed_ns = completed_ns.checked_add(START_NS);
         let issued_ns = completed_ns.and_then(|at| at.checked_sub(took_ns)?.checked_sub(queued_ns));
-        let issued_ns = issued_ns.ok_or_else(|| unexpected_word("a latency that fits", line))?;
-        Ok(LineMeaning::Request(Record {
+        let issued_ns = issued_ns.ok_or_else(|| unexpected_field("a latency that fits", line))?;
+        Ok(LineMeaning::Request(TraceRecord {
             completed_ns,
             operation,
             fua: asked.fua,
@@ -133,7 +133,7 @@ impl Biosnoop {
             device: context.device_index(of(columns.disk)),
             offset_bytes,
             length_bytes,
-            ..Record::new_at(issued_ns)
+            ..TraceRecord::issued_at(issued_ns)
         }))
     }
 }

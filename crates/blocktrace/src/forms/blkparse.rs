@@ -1,19 +1,19 @@
 //! Parser of the text output of `blkparse`.
 
 use super::block_layer::{
-    BlockLayerEvent, BlockLayerStep, NO_BLKPARSE_TEXT, NO_DATA, NO_EVENT, OTHER_STEP,
-    RequestBeginStep, RequestKind,
+    BlockLayerEvent, BlockLayerStep, IssueStep, MESSAGE_RECORD, NO_DATA_TRANSFER, OTHER_LAYER_STEP,
+    RwbsFlags, SUMMARY_RECORD,
 };
 use super::{LineMeaning, ParseContext, SECTOR_BYTES, parse_number, parse_time_ns, split_words};
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 /// Parser of blkparse lines, which matches issues with completions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Blkparse {
-    pub(crate) request_begin: RequestBeginStep,
+pub(crate) struct BlkparseParser {
+    pub(crate) issue_step: IssueStep,
 }
 
-impl Blkparse {
+impl BlkparseParser {
     /// Parses a line of blkparse.
     pub(crate) fn parse_line(
         &mut self,
@@ -34,10 +34,10 @@ impl Blkparse {
             sectors,
             ..,
         ] = found;
-        if !is_device(device) || !cpu.iter().all(u8::is_ascii_digit) {
-            return Ok(context.count_dropped(match is_summary(line) {
-                true => NO_EVENT,
-                false => NO_BLKPARSE_TEXT,
+        if !is_device_number(device) || !cpu.iter().all(u8::is_ascii_digit) {
+            return Ok(context.ignore_line(match is_summary_line(line) {
+                true => SUMMARY_RECORD,
+                false => MESSAGE_RECORD,
             }));
         }
         if count < 7 {
@@ -52,9 +52,9 @@ impl Blkparse {
             b"R" => BlockLayerStep::Requeue,
             b"D" => BlockLayerStep::Issue,
             b"C" => BlockLayerStep::Complete,
-            _ => return Ok(context.count_dropped(OTHER_STEP)),
+            _ => return Ok(context.ignore_line(OTHER_LAYER_STEP)),
         };
-        let asked = RequestKind::from_rwbs(rwbs)?;
+        let asked = RwbsFlags::from_rwbs(rwbs)?;
         let is_whole = |word: &&[u8]| matches!(*word, [b'+', ..] | [b'[', ..] | [b'(', ..]);
         if !found.iter().any(is_whole) {
             return Err("the event ends before its length and its process".to_owned());
@@ -65,33 +65,33 @@ impl Blkparse {
                 super::parse_bytes("a sector", sector, SECTOR_BYTES)?,
                 super::parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
             ),
-            false if asked.operation == Some(Operation::Read) => {
-                return Ok(context.count_dropped(NO_DATA));
+            false if asked.operation == Some(TracedOperation::Read) => {
+                return Ok(context.ignore_line(NO_DATA_TRANSFER));
             }
             false => (
                 super::parse_bytes("a sector", sector, SECTOR_BYTES).unwrap_or(0),
                 0,
             ),
         };
-        let record = Record {
+        let record = TraceRecord {
             device: context.device_index(device),
             offset_bytes,
             length_bytes,
-            ..Record::new_at(at_ns)
+            ..TraceRecord::issued_at(at_ns)
         };
         let errno = found.iter().find_map(|word| parse_errno(word)).unwrap_or(0);
         let event = BlockLayerEvent {
-            step,
-            request_kind: asked,
+            layer_step: step,
+            rwbs: asked,
             record,
             errno,
         };
-        Ok(event.apply(self.request_begin, context))
+        Ok(event.apply_event(self.issue_step, context))
     }
 }
 
 /// Reports whether a word is a device number, such as `8,16` for major and minor number.
-fn is_device(word: &[u8]) -> bool {
+fn is_device_number(word: &[u8]) -> bool {
     let mut numbers = word.split(|byte| *byte == b',');
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     numbers
@@ -105,7 +105,7 @@ fn is_device(word: &[u8]) -> bool {
 
 /// Reports whether a line belongs to the statistics that blkparse prints after the events, or names
 /// its input.
-fn is_summary(line: &[u8]) -> bool {
+fn is_summary_line(line: &[u8]) -> bool {
     const SUMMARY_PREFIXES: [&[u8]; 7] = [
         b"CPU",
         b"Total (",

@@ -1,10 +1,8 @@
 //! Parser of the binary files of `blktrace`, versions 7 and 8.
 
-use super::block_layer::{
-    BlockLayerEvent, BlockLayerStep, OTHER_STEP, RequestBeginStep, RequestKind,
-};
+use super::block_layer::{BlockLayerEvent, BlockLayerStep, IssueStep, OTHER_LAYER_STEP, RwbsFlags};
 use super::{LineMeaning, ParseContext, SECTOR_BYTES};
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 const MAGIC: u32 = 0x6561_7400;
 /// Maximum length of the text or data after an event, in bytes.
@@ -30,13 +28,13 @@ mod bit {
 
 /// Parser of a blktrace file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Blktrace {
+pub(crate) struct BlktraceParser {
     is_big_endian: bool,
     version: u8,
-    pub(crate) request_begin: RequestBeginStep,
+    pub(crate) issue_step: IssueStep,
 }
 
-impl Blktrace {
+impl BlktraceParser {
     /// Creates the parser from the first bytes of a file. Returns `None` if the file is not a
     /// blktrace file.
     ///
@@ -57,10 +55,10 @@ impl Blktrace {
                 let mut of = Self {
                     is_big_endian: is_big,
                     version,
-                    request_begin: RequestBeginStep::Issue,
+                    issue_step: IssueStep::Issue,
                 };
                 if of.has_queue_events(head) {
-                    of.request_begin = RequestBeginStep::Queue;
+                    of.issue_step = IssueStep::Queue;
                 }
                 Ok(of)
             }
@@ -171,7 +169,7 @@ impl Blktrace {
         };
         let has = |bit: u32| bits & (1 << bit) != 0;
         if has(bit::NOTIFY) {
-            return Ok(LineMeaning::NoRequest);
+            return Ok(LineMeaning::Heading);
         }
         let step = match action {
             QUEUE_ACTION => BlockLayerStep::Queue,
@@ -179,16 +177,16 @@ impl Blktrace {
             6 => BlockLayerStep::Requeue,
             7 => BlockLayerStep::Issue,
             8 => BlockLayerStep::Complete,
-            _ => return Ok(context.count_dropped(OTHER_STEP)),
+            _ => return Ok(context.ignore_line(OTHER_LAYER_STEP)),
         };
         let is_of_zones = (bit::ZONE_APPEND..=bit::ZONE_CLOSE).any(has);
         let operation = match () {
             () if is_of_zones => None,
-            () if has(bit::WRITE_ZEROES) => Some(Operation::WriteZeroes),
-            () if has(bit::DISCARD) => Some(Operation::Discard),
-            () if has(bit::FLUSH) && !has(bit::WRITE) => Some(Operation::Flush),
-            () if has(bit::WRITE) => Some(Operation::Write),
-            () if has(bit::READ) => Some(Operation::Read),
+            () if has(bit::WRITE_ZEROES) => Some(TracedOperation::WriteZeroes),
+            () if has(bit::DISCARD) => Some(TracedOperation::Discard),
+            () if has(bit::FLUSH) && !has(bit::WRITE) => Some(TracedOperation::Flush),
+            () if has(bit::WRITE) => Some(TracedOperation::Write),
+            () if has(bit::READ) => Some(TracedOperation::Read),
             () => None,
         };
         let sector = self.read_u64(event, 16);
@@ -202,21 +200,21 @@ impl Blktrace {
         };
         let name = format!("{},{}", device >> 20, device & 0xf_ffff);
         let event = BlockLayerEvent {
-            step,
-            request_kind: RequestKind {
+            layer_step: step,
+            rwbs: RwbsFlags {
                 operation,
                 fua: has(bit::FUA),
                 sync: has(bit::SYNC),
                 has_preflush: has(bit::FLUSH),
             },
-            record: Record {
+            record: TraceRecord {
                 device: context.device_index(name.as_bytes()),
                 offset_bytes,
                 length_bytes,
-                ..Record::new_at(at_ns)
+                ..TraceRecord::issued_at(at_ns)
             },
             errno: error.wrapping_neg().min(error),
         };
-        Ok(event.apply(self.request_begin, context))
+        Ok(event.apply_event(self.issue_step, context))
     }
 }

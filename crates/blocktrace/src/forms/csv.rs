@@ -1,16 +1,16 @@
 //! Parser of tables with named columns, separated by commas, semicolons, tabs or blanks.
 
-use super::block_layer::RequestKind;
-use super::{LineMeaning, ParseContext, parse_bytes, parse_time_ns, unexpected_word};
-use crate::columns::Columns;
-use crate::record::{Operation, Record};
+use super::block_layer::RwbsFlags;
+use super::{LineMeaning, ParseContext, parse_bytes, parse_time_ns, unexpected_field};
+use crate::columns::CsvColumns;
+use crate::record::{TraceRecord, TracedOperation};
 
 const COLUMNS_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
-    Byte(u8),
-    Blanks,
+    Character(u8),
+    Whitespace,
 }
 
 impl Separator {
@@ -20,7 +20,7 @@ impl Separator {
         let found = [b',', b'\t', b';']
             .into_iter()
             .find(|byte| line.contains(byte));
-        found.map_or(Self::Blanks, Self::Byte)
+        found.map_or(Self::Whitespace, Self::Character)
     }
 
     /// Splits a line into its columns, as far as `found` has room, and returns the number of all
@@ -35,8 +35,8 @@ impl Separator {
             count += 1;
         };
         match self {
-            Self::Byte(byte) => line.split(|one| *one == byte).for_each(&mut take),
-            Self::Blanks => line
+            Self::Character(byte) => line.split(|one| *one == byte).for_each(&mut take),
+            Self::Whitespace => line
                 .split(u8::is_ascii_whitespace)
                 .filter(|word| !word.is_empty())
                 .for_each(&mut take),
@@ -57,9 +57,9 @@ fn strip_quotes(field: &[u8]) -> &[u8] {
 
 /// Parser of a table with named columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Csv {
+pub(crate) struct CsvParser {
     /// Positions of the table's columns, from 0.
-    columns: Columns<usize>,
+    columns: CsvColumns<usize>,
     separator: Separator,
     last_column: usize,
     has_begun: bool,
@@ -67,16 +67,16 @@ pub(crate) struct Csv {
     has_heading: bool,
 }
 
-impl Csv {
+impl CsvParser {
     /// Creates the parser from the columns and the first line of a table.
     ///
     /// # Errors
     ///
     /// Fails for a column name that is missing in the first line.
-    pub(crate) fn new(columns: &Columns, first: &[u8]) -> Result<Self, String> {
+    pub(crate) fn new(columns: &CsvColumns, first: &[u8]) -> Result<Self, String> {
         let separator = Separator::detect(first);
         let has_heading = columns.needs_heading();
-        let columns = columns.resolve_numbers(&column_names(first))?;
+        let columns = columns.resolve_indices(&split_heading(first))?;
         let all = [
             Some(columns.time.column),
             Some(columns.operation),
@@ -95,8 +95,8 @@ impl Csv {
     }
 
     /// Returns the columns if the first line is a heading with usual names.
-    pub(crate) fn columns_of_heading(first: &[u8]) -> Option<Columns> {
-        Columns::from_heading(&column_names(first))
+    pub(crate) fn parse_heading(first: &[u8]) -> Option<CsvColumns> {
+        CsvColumns::from_heading(&split_heading(first))
     }
 
     /// Parses a line of the table. The first line may be a heading.
@@ -108,7 +108,7 @@ impl Csv {
     ) -> Result<LineMeaning, String> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         if line.starts_with(b"#") || (is_first && self.has_heading) {
-            return Ok(LineMeaning::NoRequest);
+            return Ok(LineMeaning::Heading);
         }
         let mut found = [&line[..0]; COLUMNS_MAX];
         let count = self.separator.split_columns(line, &mut found);
@@ -120,9 +120,9 @@ impl Csv {
         }
         let columns = &self.columns;
         let at = found[columns.time.column];
-        let issued = parse_time_ns("a time", at, columns.time.unit.digits_of_ns());
+        let issued = parse_time_ns("a time", at, columns.time.unit.nanosecond_digits());
         if is_first && issued.is_err() && !at.iter().any(u8::is_ascii_digit) {
-            return Ok(LineMeaning::NoRequest);
+            return Ok(LineMeaning::Heading);
         }
         let issued_ns = issued?;
         let response_ns = match &columns.response {
@@ -131,25 +131,25 @@ impl Csv {
             Some(response) => Some(parse_time_ns(
                 "a response time",
                 found[response.column],
-                response.unit.digits_of_ns(),
+                response.unit.nanosecond_digits(),
             )?),
             None => None,
         };
         let device = columns.device.map_or(&b"0"[..], |column| found[column]);
         let (offset, length) = (&columns.offset, &columns.length);
-        Ok(LineMeaning::Request(Record {
+        Ok(LineMeaning::Request(TraceRecord {
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
             operation: parse_operation(found[columns.operation])?,
             device: context.device_index(device),
             offset_bytes: parse_bytes("an address", found[offset.column], offset.unit)?,
             length_bytes: parse_bytes("a length", found[length.column], length.unit)?,
-            ..Record::new_at(issued_ns)
+            ..TraceRecord::issued_at(issued_ns)
         }))
     }
 }
 
 /// Returns the column names of a heading as text.
-fn column_names(first: &[u8]) -> Vec<&str> {
+fn split_heading(first: &[u8]) -> Vec<&str> {
     let mut found = [&first[..0]; COLUMNS_MAX];
     let count = Separator::detect(first).split_columns(first, &mut found);
     let named = found[..count.min(COLUMNS_MAX)].iter();
@@ -160,21 +160,21 @@ fn column_names(first: &[u8]) -> Vec<&str> {
 
 /// Parses an operation as a word, as a letter, or as RWBS letters.
 #[inline]
-fn parse_operation(word: &[u8]) -> Result<Operation, String> {
+fn parse_operation(word: &[u8]) -> Result<TracedOperation, String> {
     Ok(match word {
-        b"R" | b"r" => Operation::Read,
-        b"W" | b"w" => Operation::Write,
+        b"R" | b"r" => TracedOperation::Read,
+        b"W" | b"w" => TracedOperation::Write,
         _ => match word.to_ascii_lowercase().as_slice() {
-            b"read" | b"rd" => Operation::Read,
-            b"write" | b"wr" => Operation::Write,
-            b"f" | b"flush" | b"sync" | b"fsync" => Operation::Flush,
-            b"d" | b"discard" | b"trim" | b"unmap" => Operation::Discard,
-            b"z" | b"zeroes" | b"write_zeroes" | b"writezeroes" => Operation::WriteZeroes,
-            _ => RequestKind::from_rwbs(word)
+            b"read" | b"rd" => TracedOperation::Read,
+            b"write" | b"wr" => TracedOperation::Write,
+            b"f" | b"flush" | b"sync" | b"fsync" => TracedOperation::Flush,
+            b"d" | b"discard" | b"trim" | b"unmap" => TracedOperation::Discard,
+            b"z" | b"zeroes" | b"write_zeroes" | b"writezeroes" => TracedOperation::WriteZeroes,
+            _ => RwbsFlags::from_rwbs(word)
                 .ok()
                 .and_then(|asked| asked.operation)
                 .ok_or_else(|| {
-                    unexpected_word("read, write, flush, discard or write_zeroes", word)
+                    unexpected_field("read, write, flush, discard or write_zeroes", word)
                 })?,
         },
     })

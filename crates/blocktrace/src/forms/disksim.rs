@@ -3,24 +3,24 @@
 
 use super::{
     LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns, split_words,
-    unexpected_word,
+    unexpected_field,
 };
 use crate::form::TimeUnit;
 use crate::number::parse_hexadecimal;
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 /// Position of the pause that a line of a `validate` trace gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PausePosition {
+pub(crate) enum ThinkPosition {
     /// Pause between the request of the line and the next request.
-    AfterRequest,
+    AfterCompletion,
     /// Pause between the previous request and the request of the line.
-    BeforeRequest,
+    BeforeIssue,
 }
 
 /// Parser of a DiskSim or MQSim trace.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum DiskSim {
+pub(crate) enum DiskSimParser {
     /// Lines with time, device, block, block count and flags. Times are in this unit.
     OpenTrace(TimeUnit),
     /// Lines of `validate` with operation, mark, block, block count, service time and pause in
@@ -28,11 +28,11 @@ pub(crate) enum DiskSim {
     ValidateTrace(ValidateParser),
 }
 
-impl DiskSim {
+impl DiskSimParser {
     /// Creates the parser of a `validate` trace.
-    pub(crate) fn new_validate(pause: PausePosition) -> Self {
+    pub(crate) fn new_validate(pause: ThinkPosition) -> Self {
         Self::ValidateTrace(ValidateParser {
-            pause_position: pause,
+            think_position: pause,
             next_issue_ns: 0,
             think_ns: None,
         })
@@ -54,7 +54,7 @@ impl DiskSim {
 /// Parser of a `validate` trace, with its progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValidateParser {
-    pause_position: PausePosition,
+    think_position: ThinkPosition,
     /// Time of issue of the next request in nanoseconds, without its own pause.
     next_issue_ns: u64,
     /// Pause of the previous line in nanoseconds. `None` before the first line.
@@ -74,17 +74,17 @@ fn parse_open_line(
         ));
     }
     let flags =
-        parse_hexadecimal(flags).ok_or_else(|| unexpected_word("hexadecimal flags", flags))?;
+        parse_hexadecimal(flags).ok_or_else(|| unexpected_field("hexadecimal flags", flags))?;
     let operation = match flags & 1 {
-        1 => Operation::Read,
-        _ => Operation::Write,
+        1 => TracedOperation::Read,
+        _ => TracedOperation::Write,
     };
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         operation,
         device: context.device_index(device),
         offset_bytes: parse_bytes("a block", block, SECTOR_BYTES)?,
         length_bytes: parse_bytes("a number of blocks", blocks, SECTOR_BYTES)?,
-        ..Record::new_at(parse_time_ns("a time", at, unit.digits_of_ns())?)
+        ..TraceRecord::issued_at(parse_time_ns("a time", at, unit.nanosecond_digits())?)
     }))
 }
 
@@ -103,14 +103,14 @@ impl ValidateParser {
             ));
         }
         let operation = match what {
-            b"R" => Operation::Read,
-            b"W" => Operation::Write,
-            _ => return Err(unexpected_word("R or W", what)),
+            b"R" => TracedOperation::Read,
+            b"W" => TracedOperation::Write,
+            _ => return Err(unexpected_field("R or W", what)),
         };
         let service_ns = parse_time_ns("a service time in microseconds", service, 3)?;
         let pause_ns = parse_time_ns("a pause in microseconds", pause, 3)?;
         let (issued_ns, think_ns) = self.next_issue(service_ns, pause_ns)?;
-        Ok(LineMeaning::Request(Record {
+        Ok(LineMeaning::Request(TraceRecord {
             operation,
             completed_ns: Some(issued_ns + service_ns),
             think_ns,
@@ -119,7 +119,7 @@ impl ValidateParser {
             length_bytes: parse_number("a number of blocks", blocks)?
                 .checked_mul(SECTOR_BYTES)
                 .ok_or("a length beyond 2^64 bytes")?,
-            ..Record::new_at(issued_ns)
+            ..TraceRecord::issued_at(issued_ns)
         }))
     }
 
@@ -127,14 +127,14 @@ impl ValidateParser {
     /// first request.
     fn next_issue(&mut self, service_ns: u64, pause_ns: u64) -> Result<(u64, Option<u64>), String> {
         let is_first = self.think_ns.is_none();
-        let think_ns = match self.pause_position {
-            PausePosition::AfterRequest => self.think_ns,
-            PausePosition::BeforeRequest => (!is_first).then_some(pause_ns),
+        let think_ns = match self.think_position {
+            ThinkPosition::AfterCompletion => self.think_ns,
+            ThinkPosition::BeforeIssue => (!is_first).then_some(pause_ns),
         };
         self.think_ns = Some(pause_ns);
-        let (before_ns, after_ns) = match self.pause_position {
-            PausePosition::AfterRequest => (0, pause_ns),
-            PausePosition::BeforeRequest => (think_ns.unwrap_or(0), 0),
+        let (before_ns, after_ns) = match self.think_position {
+            ThinkPosition::AfterCompletion => (0, pause_ns),
+            ThinkPosition::BeforeIssue => (think_ns.unwrap_or(0), 0),
         };
         let issued_ns = self.next_issue_ns.checked_add(before_ns);
         let completed_ns = issued_ns.and_then(|at| at.checked_add(service_ns));

@@ -1,48 +1,48 @@
 //! Parser of the Linux kernel's block events as text, such as `block_rq_issue` and
 //! `block_rq_complete`, from tracefs, `trace-cmd report` or `perf script`.
 
-use super::block_layer::{BlockLayerEvent, BlockLayerStep, RequestBeginStep, RequestKind};
+use super::block_layer::{BlockLayerEvent, BlockLayerStep, IssueStep, RwbsFlags};
 use super::{
     LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_time_ns, split_words,
-    unexpected_word,
+    unexpected_field,
 };
-use crate::record::Record;
+use crate::record::TraceRecord;
 
 /// Parser of lines from tracefs, `trace-cmd report` or `perf script`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ftrace;
+pub(crate) struct FtraceParser;
 
 /// Sector number that the kernel prints for a flush, which has no sector.
 const NO_SECTOR: &[u8] = b"18446744073709551615";
 
-const EVENTS: [(&[u8], BlockLayerStep); 4] = [
+const EVENT_STEPS: [(&[u8], BlockLayerStep); 4] = [
     (b"block_rq_issue: ", BlockLayerStep::Issue),
     (b"block_rq_complete: ", BlockLayerStep::Complete),
     (b"block_rq_requeue: ", BlockLayerStep::Requeue),
     (b"block_rq_merge: ", BlockLayerStep::Merge),
 ];
 
-impl Ftrace {
+impl FtraceParser {
     /// Parses a line with a block event.
     pub(crate) fn parse_line(
         &mut self,
         line: &[u8],
         context: &mut ParseContext,
     ) -> Result<LineMeaning, String> {
-        if is_tool_line(line) {
-            return Ok(LineMeaning::NoRequest);
+        if is_header_line(line) {
+            return Ok(LineMeaning::Heading);
         }
         if find_bytes(line, b" EVENTS]").is_some() && find_bytes(line, b"[LOST ").is_some() {
-            return Ok(context.count_dropped("notes of events that the tracer lost"));
+            return Ok(context.ignore_line("notes of events that the tracer lost"));
         }
-        let found = EVENTS.iter().find_map(|(name, step)| {
+        let found = EVENT_STEPS.iter().find_map(|(name, step)| {
             let at = find_bytes(line, name)?;
             Some((&line[..at], &line[at + name.len()..], *step))
         });
         let Some((before, event, step)) = found else {
             return match is_event(line) {
-                true => Ok(context.count_dropped("other events")),
-                false => Err(unexpected_word("an event of the kernel", line)),
+                true => Ok(context.ignore_line("other events")),
+                false => Err(unexpected_field("an event of the kernel", line)),
             };
         };
         let at_ns = parse_event_time_ns(before)?;
@@ -59,23 +59,23 @@ impl Ftrace {
             sector => parse_bytes("a sector", sector, SECTOR_BYTES)?,
         };
         let event = BlockLayerEvent {
-            step,
-            request_kind: RequestKind::from_rwbs(rwbs)?,
-            record: Record {
+            layer_step: step,
+            rwbs: RwbsFlags::from_rwbs(rwbs)?,
+            record: TraceRecord {
                 device: context.device_index(device),
                 offset_bytes,
                 length_bytes: parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
-                ..Record::new_at(at_ns)
+                ..TraceRecord::issued_at(at_ns)
             },
             errno: parse_errno(found),
         };
-        Ok(event.apply(RequestBeginStep::Issue, context))
+        Ok(event.apply_event(IssueStep::Issue, context))
     }
 }
 
 /// Reports whether a line comes from the tool instead of the kernel: a comment, the first lines of
 /// `trace-cmd report`, or a stack of `perf script -g`.
-fn is_tool_line(line: &[u8]) -> bool {
+fn is_header_line(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let is_indented = text.len() < line.len();
     let first = text.split(u8::is_ascii_whitespace).next();

@@ -3,25 +3,25 @@
 
 use super::{
     LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
-    split_fields, unexpected_word,
+    split_fields, unexpected_field,
 };
 use crate::form::Form;
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 /// Parser of a trace with one independent line per request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SimpleParser {
+pub(crate) struct CsvLineParser {
     form: Form,
     /// Whether a request was read already. A heading can only precede all requests.
     has_begun: bool,
 }
 
 /// Tick of the Windows clock, in nanoseconds.
-const TICK_NS: u64 = 100;
+const FILETIME_TICK_NS: u64 = 100;
 /// Ticks of the Windows clock from 1601, its origin, to 1970.
-const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
+const FILETIME_TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
-impl SimpleParser {
+impl CsvLineParser {
     /// Creates the parser of a format with one line per request.
     pub(crate) fn new(form: Form) -> Self {
         let has_begun = false;
@@ -63,7 +63,7 @@ impl SimpleParser {
         };
         let has_none = times.peek().is_none();
         match has_none || times.any(|(_, number)| number == column) {
-            true => Ok(LineMeaning::NoRequest),
+            true => Ok(LineMeaning::Heading),
             false => Err(format!(
                 "the heading has its time in a column other than {column}, unlike {}",
                 self.form
@@ -88,11 +88,11 @@ fn is_heading(line: &[u8]) -> bool {
     line.contains(&b',') && !line.iter().any(u8::is_ascii_digit)
 }
 
-fn parse_operation(word: &[u8]) -> Result<Operation, String> {
+fn parse_operation(word: &[u8]) -> Result<TracedOperation, String> {
     match word {
-        b"R" | b"r" | b"Read" | b"read" => Ok(Operation::Read),
-        b"W" | b"w" | b"Write" | b"write" => Ok(Operation::Write),
-        _ => Err(unexpected_word("a read or a write", word)),
+        b"R" | b"r" | b"Read" | b"read" => Ok(TracedOperation::Read),
+        b"W" | b"w" | b"Write" | b"write" => Ok(TracedOperation::Write),
+        _ => Err(unexpected_field("a read or a write", word)),
     }
 }
 
@@ -102,20 +102,20 @@ fn parse_msr_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning
     let [ticks, host, disk, what, offset, length, response] = split_fields(line)?;
     let ticks = parse_number("a time in ticks of 100 ns", ticks)?;
     let since_1970 = ticks
-        .checked_sub(TICKS_TO_1970)
+        .checked_sub(FILETIME_TICKS_TO_1970)
         .ok_or("the time is before 1970: Windows counts ticks of 100 ns from 1601")?;
     let issued_ns = since_1970
-        .checked_mul(TICK_NS)
+        .checked_mul(FILETIME_TICK_NS)
         .ok_or("the time is after the year 2554")?;
-    let response_ns = parse_bytes("a response time in ticks", response, TICK_NS)?;
+    let response_ns = parse_bytes("a response time in ticks", response, FILETIME_TICK_NS)?;
     let name = [host, b".", disk].concat();
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         completed_ns: issued_ns.checked_add(response_ns),
         device: context.device_index(&name),
         operation: parse_operation(what)?,
         offset_bytes: parse_number("an offset in bytes", offset)?,
         length_bytes: parse_number("a length in bytes", length)?,
-        ..Record::new_at(issued_ns)
+        ..TraceRecord::issued_at(issued_ns)
     }))
 }
 
@@ -123,12 +123,12 @@ fn parse_msr_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning
 /// operation, seconds.
 fn parse_spc_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
     let [unit, sector, length, what, seconds] = split_fields(line)?;
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         device: context.device_index(unit),
         operation: parse_operation(what)?,
         offset_bytes: parse_bytes("a sector", sector, SECTOR_BYTES)?,
         length_bytes: parse_number("a length in bytes", length)?,
-        ..Record::new_at(parse_time_ns("a time in seconds", seconds, 9)?)
+        ..TraceRecord::issued_at(parse_time_ns("a time in seconds", seconds, 9)?)
     }))
 }
 
@@ -137,20 +137,20 @@ fn parse_spc_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning
 fn parse_systor17_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
     let [seconds, response, what, lun, offset, length] = split_fields(line)?;
     if what.is_empty() {
-        return Ok(context.count_dropped("without an answer, and so without what it was"));
+        return Ok(context.ignore_line("without an answer, and so without what it was"));
     }
     let issued_ns = parse_time_ns("a time in seconds", seconds, 9)?;
     let response_ns = match response {
         b"" => None,
         word => Some(parse_time_ns("a response time in seconds", word, 9)?),
     };
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
         device: context.device_index(lun),
         operation: parse_operation(what)?,
         offset_bytes: parse_number("an offset in bytes", offset)?,
         length_bytes: parse_number("a length in bytes", length)?,
-        ..Record::new_at(issued_ns)
+        ..TraceRecord::issued_at(issued_ns)
     }))
 }
 
@@ -158,12 +158,12 @@ fn parse_systor17_line(line: &[u8], context: &mut ParseContext) -> Result<LineMe
 /// and length in bytes, microseconds.
 fn parse_alibaba_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
     let [device, what, offset, length, us] = split_fields(line)?;
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         device: context.device_index(device),
         operation: parse_operation(what)?,
         offset_bytes: parse_number("an offset in bytes", offset)?,
         length_bytes: parse_number("a length in bytes", length)?,
-        ..Record::new_at(parse_time_ns("a time in microseconds", us, 3)?)
+        ..TraceRecord::issued_at(parse_time_ns("a time in microseconds", us, 3)?)
     }))
 }
 
@@ -172,15 +172,15 @@ fn parse_alibaba_line(line: &[u8], context: &mut ParseContext) -> Result<LineMea
 fn parse_tencent_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
     let [seconds, sector, sectors, what, volume] = split_fields(line)?;
     let operation = match what {
-        b"0" => Operation::Read,
-        b"1" => Operation::Write,
-        _ => return Err(unexpected_word("0 for a read or 1 for a write", what)),
+        b"0" => TracedOperation::Read,
+        b"1" => TracedOperation::Write,
+        _ => return Err(unexpected_field("0 for a read or 1 for a write", what)),
     };
-    Ok(LineMeaning::Request(Record {
+    Ok(LineMeaning::Request(TraceRecord {
         device: context.device_index(volume),
         operation,
         offset_bytes: parse_bytes("a sector", sector, SECTOR_BYTES)?,
         length_bytes: parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
-        ..Record::new_at(parse_time_ns("a time in whole seconds", seconds, 9)?)
+        ..TraceRecord::issued_at(parse_time_ns("a time in whole seconds", seconds, 9)?)
     }))
 }

@@ -1,7 +1,7 @@
 //! Parser of Hewlett-Packard's SRT 1.3: a text header, then records of big-endian words.
 
 use super::{LineMeaning, ParseContext};
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 use std::collections::BTreeMap;
 
 /// Maximum length of the text header, in bytes.
@@ -16,12 +16,12 @@ const RECORD_WORDS_MAX: usize = 64;
 
 /// Parser of an SRT trace, with the information from its header.
 #[derive(Clone, Debug)]
-pub(crate) struct Srt {
+pub(crate) struct SrtParser {
     /// Sector size of each disk, in bytes.
     sector_bytes: BTreeMap<u32, u64>,
 }
 
-impl Srt {
+impl SrtParser {
     /// Creates the parser from the header, the text before the form feed.
     pub(crate) fn from_header(header: &str) -> Self {
         let mut sector_bytes = BTreeMap::new();
@@ -65,17 +65,17 @@ impl Srt {
         let flags = word(11);
         let name = format!("{disk}.{}", device & 0xff);
         let offset = u64::from(word(7)).checked_mul(size);
-        Ok(LineMeaning::Request(Record {
+        Ok(LineMeaning::Request(TraceRecord {
             operation: match flags & 1 {
-                1 => Operation::Read,
-                _ => Operation::Write,
+                1 => TracedOperation::Read,
+                _ => TracedOperation::Write,
             },
             sync: flags >> 24 & 1 == 1,
             completed_ns: Some(issued_ns + u64::from(stop_us) * 1000),
             device: context.device_index(name.as_bytes()),
             offset_bytes: offset.ok_or("the sector is beyond the end of any disk")?,
             length_bytes: u64::from(word(6)),
-            ..Record::new_at(issued_ns)
+            ..TraceRecord::issued_at(issued_ns)
         }))
     }
 }

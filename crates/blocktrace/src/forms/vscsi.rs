@@ -2,18 +2,18 @@
 
 use super::{
     LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
-    split_fields, unexpected_word,
+    split_fields, unexpected_field,
 };
 use crate::number::parse_hexadecimal;
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 
 /// Parser of a binary vscsiStats trace of version 1 or 2.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Vscsi {
+pub(crate) struct VscsiParser {
     is_second_version: bool,
 }
 
-impl Vscsi {
+impl VscsiParser {
     /// Creates the parser from the first two records, which show the version. Returns `None` if
     /// they fit neither.
     pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
@@ -22,7 +22,7 @@ impl Vscsi {
             let command = bytes
                 .get(at..at + 2)
                 .map(|two| u16::from_le_bytes([two[0], two[1]]));
-            command.is_some_and(|command| operation_of_command(u64::from(command)).is_some())
+            command.is_some_and(|command| parse_command(u64::from(command)).is_some())
         };
         let second = version(head, 2) == Some(2) && version(head, 42).is_none_or(|of| of == 2);
         if second && is_io(head, 0) {
@@ -75,14 +75,14 @@ impl Vscsi {
                 version >> 8
             ));
         }
-        let Some(operation) = operation_of_command(u64::from(command)) else {
-            return Ok(context.count_dropped("a command that moves no data"));
+        let Some(operation) = parse_command(u64::from(command)) else {
+            return Ok(context.ignore_line("a command that moves no data"));
         };
         let ns = |us: u64| us.checked_mul(1000).ok_or("the time exceeds 584 years");
         let issued_ns = ns(us)?;
         let response_ns = response_us.map(ns).transpose()?;
         let offset = block.checked_mul(SECTOR_BYTES);
-        Ok(LineMeaning::Request(Record {
+        Ok(LineMeaning::Request(TraceRecord {
             operation,
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
             device: context.device_index(b"0"),
@@ -93,26 +93,26 @@ impl Vscsi {
                 )
             })?,
             length_bytes: u64::from(length),
-            ..Record::new_at(issued_ns)
+            ..TraceRecord::issued_at(issued_ns)
         }))
     }
 }
 
 /// Returns the operation of a SCSI command: READ and WRITE of 6, 10, 12 and 16 bytes. `None` for
 /// other commands.
-fn operation_of_command(command: u64) -> Option<Operation> {
+fn parse_command(command: u64) -> Option<TracedOperation> {
     match command {
-        0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
-        0x0a | 0x2a | 0xaa | 0x8a => Some(Operation::Write),
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(TracedOperation::Read),
+        0x0a | 0x2a | 0xaa | 0x8a => Some(TracedOperation::Write),
         _ => None,
     }
 }
 
 /// Parser of vscsiStats text, `version,time,op,size,lbn`, with the operation in hexadecimal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct VscsiCsv;
+pub(crate) struct VscsiCsvParser;
 
-impl VscsiCsv {
+impl VscsiCsvParser {
     /// Parses a line of vscsiStats text.
     pub(crate) fn parse_line(
         self,
@@ -121,22 +121,22 @@ impl VscsiCsv {
     ) -> Result<LineMeaning, String> {
         let [version, us, command, length, block] = split_fields(line)?;
         if version == b"version" {
-            return Ok(LineMeaning::NoRequest);
+            return Ok(LineMeaning::Heading);
         }
         if !matches!(version, b"1" | b"2") {
-            return Err(unexpected_word("version 1 or 2", version));
+            return Err(unexpected_field("version 1 or 2", version));
         }
         let command =
-            parse_hexadecimal(command).ok_or_else(|| unexpected_word("a command", command))?;
-        let Some(operation) = operation_of_command(command) else {
-            return Ok(context.count_dropped("a command that moves no data"));
+            parse_hexadecimal(command).ok_or_else(|| unexpected_field("a command", command))?;
+        let Some(operation) = parse_command(command) else {
+            return Ok(context.ignore_line("a command that moves no data"));
         };
-        Ok(LineMeaning::Request(Record {
+        Ok(LineMeaning::Request(TraceRecord {
             operation,
             device: context.device_index(b"0"),
             offset_bytes: parse_bytes("a block", block, SECTOR_BYTES)?,
             length_bytes: parse_number("a length in bytes", length)?,
-            ..Record::new_at(parse_time_ns("a time in microseconds", us, 3)?)
+            ..TraceRecord::issued_at(parse_time_ns("a time in microseconds", us, 3)?)
         }))
     }
 }

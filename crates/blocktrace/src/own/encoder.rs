@@ -1,11 +1,11 @@
 //! Encoder of issues and completions into blocks of diskperf's trace format.
 
-use super::item::{BlockItem, ITEM_BYTES_MAX, LONGEST_NAME};
+use super::item::{ITEM_BYTES_MAX, NAME_BYTES_MAX, TraceItem};
 use super::{
     BLOCK_HEADER_BYTES, BLOCK_MAGIC, CHECKSUMMED_HEADER_BYTES, HEADER_BYTES, MAGIC, VERSION,
     checksum,
 };
-use crate::record::{DeviceIndex, Record};
+use crate::record::{DeviceIndex, TraceRecord};
 
 /// Payload length from which a block is written, in bytes. It holds a few hundred requests.
 const FULL_PAYLOAD_BYTES: usize = 32 << 10;
@@ -21,7 +21,7 @@ pub(crate) fn encode_header() -> [u8; HEADER_BYTES] {
 }
 
 /// Encoder with the block that is being filled, and the counts over all blocks.
-pub(crate) struct BlockEncoder {
+pub(crate) struct TraceEncoder {
     /// Space for the block header, followed by the payload.
     block: Vec<u8>,
     is_closed: bool,
@@ -30,7 +30,7 @@ pub(crate) struct BlockEncoder {
     device_count: u32,
 }
 
-impl Default for BlockEncoder {
+impl Default for TraceEncoder {
     fn default() -> Self {
         let mut block =
             Vec::with_capacity(BLOCK_HEADER_BYTES + FULL_PAYLOAD_BYTES + ITEM_BYTES_MAX);
@@ -45,43 +45,43 @@ impl Default for BlockEncoder {
     }
 }
 
-impl BlockEncoder {
+impl TraceEncoder {
     /// Adds a device by its name and returns its index.
     pub(crate) fn add_device(&mut self, name: &str) -> DeviceIndex {
         let number = self.device_count;
         self.device_count += 1;
         let name = truncate_name(name);
-        self.put_item(&BlockItem::Device { number, name });
+        self.append_item(&TraceItem::Device { number, name });
         DeviceIndex(number)
     }
 
     /// Begins a part of the trace.
     pub(crate) fn begin_part(&mut self, at_ns: u64, name: &str) {
         let name = truncate_name(name);
-        self.put_item(&BlockItem::PartBegins { at_ns, name });
+        self.append_item(&TraceItem::PartStart { at_ns, name });
     }
 
     /// Ends the latest part of the trace.
     pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
-        self.put_item(&BlockItem::PartEnds { at_ns, counts });
+        self.append_item(&TraceItem::PartEnd { at_ns, counts });
     }
 
     /// Adds information on the whole trace, as a name and a value.
     pub(crate) fn add_information(&mut self, name: &str, value: &str) {
         let (name, value) = (truncate_name(name), truncate_name(value));
-        self.put_item(&BlockItem::Information { name, value });
+        self.append_item(&TraceItem::Information { name, value });
     }
 
     /// Adds the issue of the next request and returns its number.
-    pub(crate) fn add_issue(&mut self, record: &Record) -> u64 {
+    pub(crate) fn add_issue(&mut self, record: &TraceRecord) -> u64 {
         assert!(record.device.0 < self.device_count, "the device has a name");
-        self.put_item(&BlockItem::Issue(*record));
+        self.append_item(&TraceItem::Issue(*record));
         self.issued_count += 1;
         self.issued_count - 1
     }
 
     pub(crate) fn add_completion(&mut self, number: u64, at_ns: u64, errno: u16) {
-        self.put_item(&BlockItem::Completion {
+        self.append_item(&TraceItem::Completion {
             number,
             at_ns,
             errno,
@@ -89,15 +89,15 @@ impl BlockEncoder {
     }
 
     pub(crate) fn add_lost_events(&mut self, events: u64) {
-        self.put_item(&BlockItem::LostEvents(events));
+        self.append_item(&TraceItem::LostEvents(events));
     }
 
-    fn put_item(&mut self, item: &BlockItem) {
+    fn append_item(&mut self, item: &TraceItem) {
         if self.is_closed {
             self.block.truncate(BLOCK_HEADER_BYTES);
             self.is_closed = false;
         }
-        item.append_to(&mut self.block);
+        item.encode_into(&mut self.block);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -109,7 +109,7 @@ impl BlockEncoder {
     }
 
     /// Completes the block and returns its bytes. The next item begins a new block.
-    pub(crate) fn close_block(&mut self, flags: u32) -> &[u8] {
+    pub(crate) fn take_block(&mut self, flags: u32) -> &[u8] {
         if self.is_closed {
             self.block.truncate(BLOCK_HEADER_BYTES);
         }
@@ -128,7 +128,7 @@ impl BlockEncoder {
 
 /// Truncates a name to the maximum length, at a character boundary.
 fn truncate_name(name: &str) -> Vec<u8> {
-    let mut end = name.len().min(LONGEST_NAME);
+    let mut end = name.len().min(NAME_BYTES_MAX);
     while !name.is_char_boundary(end) {
         end -= 1;
     }

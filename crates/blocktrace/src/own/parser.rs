@@ -1,6 +1,6 @@
 //! Parser of blocks of diskperf's trace format into issues and completions.
 
-use super::item::{BlockItem, read_u32, read_u64};
+use super::item::{TraceItem, read_u32, read_u64};
 use super::{
     BLOCK_HEADER_BYTES, BLOCK_MAGIC, CHECKSUMMED_HEADER_BYTES, HEADER_BYTES, LAST_BLOCK_FLAG,
     MAGIC, PAYLOAD_BYTES_MAX, VERSION, checksum,
@@ -94,7 +94,7 @@ impl OwnFormatParser {
     ) -> Result<(), String> {
         let (header, mut payload) = block.split_at(BLOCK_HEADER_BYTES);
         while !payload.is_empty() {
-            let item = BlockItem::take_from(&mut payload)?;
+            let item = TraceItem::decode_next(&mut payload)?;
             self.apply_item(item, context)?;
         }
         self.block_count += 1;
@@ -102,43 +102,43 @@ impl OwnFormatParser {
         Ok(())
     }
 
-    fn apply_item(&mut self, item: BlockItem, context: &mut ParseContext) -> Result<(), String> {
+    fn apply_item(&mut self, item: TraceItem, context: &mut ParseContext) -> Result<(), String> {
         match item {
-            BlockItem::Device { number, name } => {
+            TraceItem::Device { number, name } => {
                 let known = context.device_index(&name);
                 self.devices.insert(number, known);
             }
-            BlockItem::Issue(mut record) => {
+            TraceItem::Issue(mut record) => {
                 let device = self.devices.get(&record.device.0);
                 record.device =
                     *device.ok_or_else(|| format!("device {} has no name", record.device.0))?;
                 record.validate()?;
-                context.open_requests.add_numbered_issue(record);
-                context.trace_information.count_request();
+                context.open_requests.append_issue(record);
+                context.information.count_request();
             }
-            BlockItem::Completion {
+            TraceItem::Completion {
                 number,
                 at_ns,
                 errno,
             } => context
                 .open_requests
                 .complete_numbered(number, at_ns, errno)?,
-            BlockItem::LostEvents(events) => {
-                let lost = context.dropped.entry("events that the recorder lost");
+            TraceItem::LostEvents(events) => {
+                let lost = context
+                    .dropped_counts
+                    .entry("events that the recorder lost");
                 let lost = lost.or_default();
                 *lost = lost.saturating_add(events);
             }
-            BlockItem::PartBegins { at_ns, name } => {
-                if !context.trace_information.begin_part(at_ns, &name) {
-                    context.count_dropped("parts beyond those that are kept in memory");
+            TraceItem::PartStart { at_ns, name } => {
+                if !context.information.begin_part(at_ns, &name) {
+                    context.ignore_line("parts beyond those that are kept in memory");
                 }
             }
-            BlockItem::PartEnds { at_ns, counts } => {
-                context.trace_information.end_part(at_ns, counts)
-            }
-            BlockItem::Information { name, value } => {
-                if !context.trace_information.add_information(&name, &value) {
-                    context.count_dropped("remarks beyond those that are kept in memory");
+            TraceItem::PartEnd { at_ns, counts } => context.information.end_part(at_ns, counts),
+            TraceItem::Information { name, value } => {
+                if !context.information.add_fact(&name, &value) {
+                    context.ignore_line("remarks beyond those that are kept in memory");
                 }
             }
         }

@@ -10,36 +10,36 @@ const NS_PER_MS: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArrivalStatistics {
     last_ns: Option<u64>,
-    gaps: Histogram,
+    gap_histogram: Histogram,
     gap_count: f64,
     gap_ns_mean: f64,
-    gap_square_deviations: f64,
-    windows: Vec<CountWindow>,
+    gap_squared_deviations: f64,
+    windows: Vec<ArrivalWindow>,
 }
 
 #[derive(Clone, Debug)]
-struct CountWindow {
+struct ArrivalWindow {
     window_ns: u64,
-    window_number: u64,
+    window_index: u64,
     window_arrivals: u64,
     /// Number of completed windows. `arrivals_sum` and `arrivals_square_sum` are the sums of their counts and of the
     /// squared counts.
     completed_windows: f64,
     arrivals_sum: f64,
-    arrivals_square_sum: f64,
+    squared_arrivals_sum: f64,
     arrivals_max: u64,
     empty_windows: u64,
 }
 
-impl CountWindow {
+impl ArrivalWindow {
     fn new(ms: u64) -> Self {
         Self {
             window_ns: ms * NS_PER_MS,
-            window_number: 0,
+            window_index: 0,
             window_arrivals: 0,
             completed_windows: 0.0,
             arrivals_sum: 0.0,
-            arrivals_square_sum: 0.0,
+            squared_arrivals_sum: 0.0,
             arrivals_max: 0,
             empty_windows: 0,
         }
@@ -47,12 +47,12 @@ impl CountWindow {
 
     fn add(&mut self, at_ns: u64) {
         let number = at_ns / self.window_ns;
-        if number > self.window_number {
-            let between = number - self.window_number - 1;
+        if number > self.window_index {
+            let between = number - self.window_index - 1;
             self.close_window();
             self.completed_windows += between as f64;
             self.empty_windows += between;
-            self.window_number = number;
+            self.window_index = number;
         }
         self.window_arrivals += 1;
     }
@@ -61,7 +61,7 @@ impl CountWindow {
         let count = std::mem::take(&mut self.window_arrivals);
         self.completed_windows += 1.0;
         self.arrivals_sum += count as f64;
-        self.arrivals_square_sum += (count * count) as f64;
+        self.squared_arrivals_sum += (count * count) as f64;
         self.arrivals_max = self.arrivals_max.max(count);
         self.empty_windows += u64::from(count == 0);
     }
@@ -72,39 +72,39 @@ impl CountWindow {
         const WINDOWS_MIN: f64 = 10.0;
         let mean = self.arrivals_sum / self.completed_windows;
         (self.completed_windows >= WINDOWS_MIN && mean > 0.0)
-            .then(|| (self.arrivals_square_sum / self.completed_windows - mean * mean) / mean)
+            .then(|| (self.squared_arrivals_sum / self.completed_windows - mean * mean) / mean)
     }
 }
 
 impl ArrivalStatistics {
     pub(super) fn add(&mut self, at_ns: u64) {
         if self.windows.is_empty() {
-            self.windows = WINDOWS_MS.map(CountWindow::new).to_vec();
+            self.windows = WINDOWS_MS.map(ArrivalWindow::new).to_vec();
         }
         for window in &mut self.windows {
-            window.add(at_ns.max(window.window_number * window.window_ns));
+            window.add(at_ns.max(window.window_index * window.window_ns));
         }
         if let Some(last_ns) = self.last_ns {
             let gap_ns = at_ns.saturating_sub(last_ns);
-            self.gaps.add(gap_ns, 1.0);
+            self.gap_histogram.add(gap_ns, 1.0);
             // Welford 1962.
             self.gap_count += 1.0;
             let before = gap_ns as f64 - self.gap_ns_mean;
             self.gap_ns_mean += before / self.gap_count;
-            self.gap_square_deviations += before * (gap_ns as f64 - self.gap_ns_mean);
+            self.gap_squared_deviations += before * (gap_ns as f64 - self.gap_ns_mean);
         }
         self.last_ns = Some(at_ns.max(self.last_ns.unwrap_or(0)));
     }
 
     /// Returns the summary of the arrivals, with windows of at least `finest_ns`.
     pub(super) fn finish(&self, finest_ns: u64) -> Option<ArrivalSummary> {
-        let gaps_ns = self.gaps.quantiles()?;
-        let deviation = (self.gap_square_deviations / self.gap_count).sqrt();
+        let gaps_ns = self.gap_histogram.quantiles()?;
+        let deviation = (self.gap_squared_deviations / self.gap_count).sqrt();
         let second = self
             .windows
             .iter()
             .find(|window| window.window_ns == 1000 * NS_PER_MS)?;
-        let per_window = |window: &CountWindow| {
+        let per_window = |window: &ArrivalWindow| {
             Some(Dispersion {
                 window_ms: window.window_ns / NS_PER_MS,
                 index: window.dispersion()?,

@@ -1,6 +1,6 @@
 //! Queue depth and throughput of a trace over time.
 
-use crate::record::{Operation, Record};
+use crate::record::{TraceRecord, TracedOperation};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub(super) struct DepthStatistics {
     completed_count: u64,
     last_end_ns: u64,
     interval_ns: u64,
-    intervals: Vec<Interval>,
+    intervals: Vec<ActivityInterval>,
 }
 
 impl DepthStatistics {
@@ -30,11 +30,11 @@ impl DepthStatistics {
             completed_count: 0,
             last_end_ns: 0,
             interval_ns: 1000,
-            intervals: vec![Interval::default(); INTERVALS_MAX],
+            intervals: vec![ActivityInterval::default(); INTERVALS_MAX],
         }
     }
 
-    pub(super) fn add(&mut self, record: &Record) {
+    pub(super) fn add(&mut self, record: &TraceRecord) {
         let at = record.issued_ns.max(self.now_ns);
         self.advance_to(at);
         if let Some(end) = record.completed_ns {
@@ -45,9 +45,9 @@ impl DepthStatistics {
         }
         let of = self.interval_at(at);
         match record.operation {
-            Operation::Read => of.reads += 1,
-            Operation::Write => of.writes += 1,
-            _ => of.others += 1,
+            TracedOperation::Read => of.read_requests += 1,
+            TracedOperation::Write => of.write_requests += 1,
+            _ => of.other_requests += 1,
         }
         of.bytes = of.bytes.saturating_add(record.length_bytes);
     }
@@ -81,7 +81,7 @@ impl DepthStatistics {
     }
 
     /// Returns the interval of a time. All intervals are doubled until the series covers the time.
-    fn interval_at(&mut self, at: u64) -> &mut Interval {
+    fn interval_at(&mut self, at: u64) -> &mut ActivityInterval {
         while at / self.interval_ns >= INTERVALS_MAX as u64 {
             self.double_intervals();
         }
@@ -93,12 +93,16 @@ impl DepthStatistics {
             let (one, other) = (self.intervals[2 * number], self.intervals[2 * number + 1]);
             self.intervals[number] = one.combined_with(&other);
         }
-        self.intervals[INTERVALS_MAX / 2..].fill(Interval::default());
+        self.intervals[INTERVALS_MAX / 2..].fill(ActivityInterval::default());
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
     /// Returns the queue depth and the time series, with intervals of at least `finest_ns`.
-    pub(super) fn finish(mut self, last_ns: u64, finest_ns: u64) -> (Option<DepthSummary>, Series) {
+    pub(super) fn finish(
+        mut self,
+        last_ns: u64,
+        finest_ns: u64,
+    ) -> (Option<DepthSummary>, ActivitySeries) {
         let end = self.last_end_ns.max(last_ns);
         self.advance_to(end);
         while self.interval_ns < finest_ns {
@@ -106,15 +110,15 @@ impl DepthStatistics {
         }
         let depth = (self.completed_count > 0).then(|| DepthSummary {
             mean: self.depth_ns_total / end.max(1) as f64,
-            most: self.depth_max,
+            depth_max: self.depth_max,
         });
         let used = (end / self.interval_ns + 1).min(INTERVALS_MAX as u64) as usize;
         let interval_ns = self.interval_ns;
-        let mean = |of: &Interval| Interval {
+        let mean = |of: &ActivityInterval| ActivityInterval {
             depth: of.depth_ns / interval_ns as f64,
             ..*of
         };
-        let series = Series {
+        let series = ActivitySeries {
             interval_ns,
             intervals: self.intervals[..used].iter().map(mean).collect(),
         };
@@ -128,22 +132,23 @@ pub struct DepthSummary {
     /// Mean queue depth over time.
     pub mean: f64,
     /// Largest queue depth of any request.
-    pub most: usize,
+    #[serde(rename = "most")]
+    pub depth_max: usize,
 }
 
 /// Time series of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
+pub struct ActivitySeries {
     /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
     /// Intervals from the beginning of the trace on.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<ActivityInterval>,
 }
 
-impl Series {
+impl ActivitySeries {
     /// Returns the intervals that a trace of this span fills completely, for rates. The trace
     /// usually ends before its last interval does.
-    pub fn filled(&self, span_ns: u64) -> &[Interval] {
+    pub fn intervals_until(&self, span_ns: u64) -> &[ActivityInterval] {
         let whole = (span_ns / self.interval_ns) as usize;
         match whole >= 2 {
             true => &self.intervals[..whole.min(self.intervals.len())],
@@ -154,13 +159,16 @@ impl Series {
 
 /// Activity in an interval of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Interval {
+pub struct ActivityInterval {
     /// Number of reads that were issued.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_requests: u64,
     /// Number of writes that were issued.
-    pub writes: u64,
+    #[serde(rename = "writes")]
+    pub write_requests: u64,
     /// Number of other requests that were issued.
-    pub others: u64,
+    #[serde(rename = "others")]
+    pub other_requests: u64,
     /// Bytes of all requests that were issued.
     pub bytes: u64,
     /// Mean queue depth in the interval, if the trace has completions.
@@ -169,12 +177,12 @@ pub struct Interval {
     depth_ns: f64,
 }
 
-impl Interval {
+impl ActivityInterval {
     fn combined_with(&self, other: &Self) -> Self {
         Self {
-            reads: self.reads + other.reads,
-            writes: self.writes + other.writes,
-            others: self.others + other.others,
+            read_requests: self.read_requests + other.read_requests,
+            write_requests: self.write_requests + other.write_requests,
+            other_requests: self.other_requests + other.other_requests,
             bytes: self.bytes.saturating_add(other.bytes),
             depth: 0.0,
             depth_ns: self.depth_ns + other.depth_ns,
@@ -191,14 +199,14 @@ mod tests {
     fn a_request_may_last_until_the_last_nanosecond() {
         let mut depth = DepthStatistics::new();
         for _ in 0..2 {
-            depth.add(&Record {
+            depth.add(&TraceRecord {
                 completed_ns: Some(u64::MAX),
                 length_bytes: u64::MAX,
-                ..Record::new_at(0)
+                ..TraceRecord::issued_at(0)
             });
         }
         let (summary, series) = depth.finish(0, 0);
-        assert_eq!(summary.map(|of| (of.mean, of.most)), Some((2.0, 2)));
+        assert_eq!(summary.map(|of| (of.mean, of.depth_max)), Some((2.0, 2)));
         assert!(series.intervals.len() <= INTERVALS_MAX);
         let all = series.intervals.iter().all(|of| of.depth <= 2.0);
         assert!(all && series.intervals[0].depth == 2.0, "{series:?}");

@@ -15,7 +15,7 @@ pub(super) struct Histogram {
     value_max: u64,
 }
 
-fn bin_of(value: u64) -> usize {
+fn bin_index(value: u64) -> usize {
     let exponent = value.checked_ilog2().unwrap_or(0);
     match exponent < MANTISSA_BITS {
         true => value as usize,
@@ -44,7 +44,7 @@ impl Histogram {
     /// Counts a value `times` times.
     #[inline]
     pub(super) fn add(&mut self, value: u64, times: f64) {
-        let bin = bin_of(value);
+        let bin = bin_index(value);
         if bin >= self.bin_counts.len() {
             self.bin_counts.resize(bin + 1, 0.0);
         }
@@ -111,7 +111,7 @@ impl Histogram {
             p90: self.determined_quantile(0.9),
             p99: self.determined_quantile(0.99),
             p999: self.determined_quantile(0.999),
-            most: self.value_max as f64,
+            value_max: self.value_max as f64,
         })
     }
 
@@ -158,7 +158,8 @@ pub struct Quantiles {
     /// 99.9th percentile. `None` for fewer than a thousand values.
     pub p999: Option<f64>,
     /// Largest of the recorded values.
-    pub most: f64,
+    #[serde(rename = "most")]
+    pub value_max: f64,
 }
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
     fn bins_are_narrow_and_follow_each_other() {
         let mut last = 0;
         for value in (0..100_000).chain([1 << 40, u64::MAX]) {
-            let found = bin_of(value);
+            let found = bin_index(value);
             let (first, end) = bin_range(found);
             assert!(found >= last && first <= value as f64 && (value as f64) <= end);
             assert!(end - first <= 1.0f64.max(first / 63.0), "{value}");

@@ -1,6 +1,6 @@
 //! Locality of requests relative to the previous requests.
 
-use crate::record::Record;
+use crate::record::TraceRecord;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ const NEAR_DISTANCE_BYTES: u64 = 128 << 10;
 pub(super) struct LocalityStatistics {
     devices: BTreeMap<u32, DeviceStreams>,
     requests: u64,
-    strictly_sequential: u64,
-    stream_sequential: u64,
-    near_previous: u64,
+    strictly_sequential_requests: u64,
+    stream_sequential_requests: u64,
+    near_previous_requests: u64,
     run_count: u64,
 }
 
@@ -25,11 +25,11 @@ struct DeviceStreams {
     /// Ends of the sequential streams that are followed on the device. `next_replaced` is the index of the
     /// entry to be replaced next.
     stream_ends_bytes: Vec<u64>,
-    next_replaced: usize,
+    next_replaced_stream: usize,
 }
 
 impl LocalityStatistics {
-    pub(super) fn add(&mut self, record: &Record) {
+    pub(super) fn add(&mut self, record: &TraceRecord) {
         let device = self.devices.entry(record.device.0).or_default();
         let (first, end) = (
             record.offset_bytes,
@@ -37,23 +37,23 @@ impl LocalityStatistics {
         );
         self.requests += 1;
         let is_strict = device.last_end_bytes == Some(first);
-        self.strictly_sequential += u64::from(is_strict);
+        self.strictly_sequential_requests += u64::from(is_strict);
         self.run_count += u64::from(!is_strict);
         let near = device
             .last_end_bytes
             .is_some_and(|last| last.abs_diff(first) <= NEAR_DISTANCE_BYTES);
-        self.near_previous += u64::from(near);
+        self.near_previous_requests += u64::from(near);
         match device.stream_ends_bytes.iter().position(|of| *of == first) {
             Some(at) => {
-                self.stream_sequential += 1;
+                self.stream_sequential_requests += 1;
                 device.stream_ends_bytes[at] = end;
             }
             None if device.stream_ends_bytes.len() < STREAMS_MAX => {
                 device.stream_ends_bytes.push(end)
             }
             None => {
-                device.stream_ends_bytes[device.next_replaced] = end;
-                device.next_replaced = (device.next_replaced + 1) % STREAMS_MAX;
+                device.stream_ends_bytes[device.next_replaced_stream] = end;
+                device.next_replaced_stream = (device.next_replaced_stream + 1) % STREAMS_MAX;
             }
         }
         device.last_end_bytes = Some(end);
@@ -62,10 +62,10 @@ impl LocalityStatistics {
     pub(super) fn finish(&self) -> LocalitySummary {
         let share = |count: u64| count as f64 / (self.requests.max(1)) as f64;
         LocalitySummary {
-            strict_share: share(self.strictly_sequential),
-            stream_share: share(self.stream_sequential),
-            near_share: share(self.near_previous),
-            run_requests: self.requests as f64 / self.run_count.max(1) as f64,
+            strictly_sequential_share: share(self.strictly_sequential_requests),
+            stream_sequential_share: share(self.stream_sequential_requests),
+            near_previous_share: share(self.near_previous_requests),
+            run_length_mean: self.requests as f64 / self.run_count.max(1) as f64,
         }
     }
 }
@@ -74,11 +74,15 @@ impl LocalityStatistics {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LocalitySummary {
     /// Share of requests that begin where the device's previous request ended.
-    pub strict_share: f64,
+    #[serde(rename = "strict_share")]
+    pub strictly_sequential_share: f64,
     /// Share of requests that begin where any of 32 streams of the device has ended.
-    pub stream_share: f64,
+    #[serde(rename = "stream_share")]
+    pub stream_sequential_share: f64,
     /// Share of requests that begin within 128 KiB of the end of the device's previous request.
-    pub near_share: f64,
+    #[serde(rename = "near_share")]
+    pub near_previous_share: f64,
     /// Mean number of requests in a strictly sequential run.
-    pub run_requests: f64,
+    #[serde(rename = "run_requests")]
+    pub run_length_mean: f64,
 }

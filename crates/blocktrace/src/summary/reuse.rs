@@ -25,9 +25,9 @@ pub(super) struct ReuseStatistics {
     sampled_blocks_max: usize,
     hash_threshold: u64,
     sampled_blocks: ByBlock<SampledBlock>,
-    blocks_by_hash: BinaryHeap<(u64, u64)>,
+    sampled_hashes: BinaryHeap<(u64, u64)>,
     lru_stack: LruStack,
-    distances: Histogram,
+    distance_histogram: Histogram,
     first_use_count: f64,
     /// Number of uses of all blocks.
     use_count: u64,
@@ -40,13 +40,13 @@ pub(super) struct ReuseStatistics {
 #[derive(Debug)]
 struct RecentBlocks {
     lru_stack: LruStack,
-    distances: Histogram,
+    distance_histogram: Histogram,
 }
 
 impl RecentBlocks {
     fn use_block(&mut self, block: u64, most_blocks: usize) {
         if let Some(distance) = self.lru_stack.use_block(block) {
-            self.distances.add(distance, 1.0);
+            self.distance_histogram.add(distance, 1.0);
         }
         if self.lru_stack.len() > most_blocks {
             self.lru_stack.remove_oldest();
@@ -61,9 +61,9 @@ impl ReuseStatistics {
             sampled_blocks_max: most_blocks,
             hash_threshold: HASH_RANGE,
             sampled_blocks: ByBlock::default(),
-            blocks_by_hash: BinaryHeap::new(),
+            sampled_hashes: BinaryHeap::new(),
             lru_stack: LruStack::new(most_blocks),
-            distances: Histogram::default(),
+            distance_histogram: Histogram::default(),
             first_use_count: 0.0,
             use_count: 0,
             recent_blocks: None,
@@ -110,11 +110,11 @@ impl ReuseStatistics {
         match self.lru_stack.use_block(block) {
             Some(after) => {
                 let distance = (after as f64 / self.sampling_rate()).round() as u64;
-                self.distances.add(distance, 1.0);
+                self.distance_histogram.add(distance, 1.0);
             }
             None => {
                 self.first_use_count += 1.0;
-                self.blocks_by_hash.push((hash, block));
+                self.sampled_hashes.push((hash, block));
             }
         }
         while self.sampled_blocks.len() > self.sampled_blocks_max {
@@ -124,22 +124,22 @@ impl ReuseStatistics {
 
     /// Drops the blocks with the largest hash from the sample and lowers the threshold.
     fn lower_threshold(&mut self) {
-        let Some((largest, _)) = self.blocks_by_hash.peek().copied() else {
+        let Some((largest, _)) = self.sampled_hashes.peek().copied() else {
             return;
         };
         if self.recent_blocks.is_none() {
-            self.recent_blocks = Some(self.recent_of_full_sample());
+            self.recent_blocks = Some(self.start_recent_blocks());
         }
         let by = largest as f64 / self.hash_threshold as f64;
         self.hash_threshold = largest;
-        self.distances.scale(by);
+        self.distance_histogram.scale(by);
         self.first_use_count *= by;
         while self
-            .blocks_by_hash
+            .sampled_hashes
             .peek()
             .is_some_and(|(hash, _)| *hash >= largest)
         {
-            let (_, block) = self.blocks_by_hash.pop().expect("a block");
+            let (_, block) = self.sampled_hashes.pop().expect("a block");
             self.sampled_blocks.remove(&block);
             self.lru_stack.remove(block);
         }
@@ -147,19 +147,19 @@ impl ReuseStatistics {
 
     /// Returns the most recently used blocks and their distances, which are all known as long as
     /// all blocks are sampled.
-    fn recent_of_full_sample(&self) -> RecentBlocks {
+    fn start_recent_blocks(&self) -> RecentBlocks {
         let mut stack = self.lru_stack.clone();
         stack.remove_oldest();
         RecentBlocks {
             lru_stack: stack,
-            distances: self.distances.clone(),
+            distance_histogram: self.distance_histogram.clone(),
         }
     }
 
     /// Returns the number of uses that miss in a cache of `cache_blocks` blocks, according to the
     /// sample.
-    fn sampled_misses(&self, cache_blocks: u64) -> f64 {
-        self.distances.count_at_least(cache_blocks as f64) + self.first_use_count
+    fn sampled_miss_count(&self, cache_blocks: u64) -> f64 {
+        self.distance_histogram.count_at_least(cache_blocks as f64) + self.first_use_count
     }
 
     /// Returns the share of uses that miss in a cache of `cache_blocks` blocks. It is exact up to
@@ -168,17 +168,18 @@ impl ReuseStatistics {
     fn miss_share(&self, cache_blocks: u64) -> f64 {
         let uses = (self.use_count as f64).max(1.0);
         let Some(near) = &self.recent_blocks else {
-            return self.sampled_misses(cache_blocks) / uses;
+            return self.sampled_miss_count(cache_blocks) / uses;
         };
         let followed = self.sampled_blocks_max as u64;
         let blocks = cache_blocks.min(followed);
-        let hits = near.distances.total_count() - near.distances.count_at_least(blocks as f64);
+        let hits = near.distance_histogram.total_count()
+            - near.distance_histogram.count_at_least(blocks as f64);
         let misses = (1.0 - hits / uses).max(0.0);
         match cache_blocks <= followed {
             true => misses,
             false => {
-                let of = self.sampled_misses(followed).max(f64::MIN_POSITIVE);
-                misses * self.sampled_misses(cache_blocks) / of
+                let of = self.sampled_miss_count(followed).max(f64::MIN_POSITIVE);
+                misses * self.sampled_miss_count(cache_blocks) / of
             }
         }
     }
@@ -205,7 +206,7 @@ impl ReuseStatistics {
             footprint_blocks: blocks,
             read_blocks: of(|known| known.is_read),
             written_blocks: of(|known| known.is_written),
-            both_blocks: of(|known| known.is_read && known.is_written),
+            read_and_written_blocks: of(|known| known.is_read && known.is_written),
             first_use_share: self.miss_share(u64::MAX).min(1.0),
             hottest_percent_share: hottest_percent_share(
                 self.sampled_blocks
@@ -267,7 +268,8 @@ pub struct ReuseSummary {
     /// Number of distinct blocks that were written.
     pub written_blocks: f64,
     /// Number of distinct blocks that were both read and written.
-    pub both_blocks: f64,
+    #[serde(rename = "both_blocks")]
+    pub read_and_written_blocks: f64,
     /// Share of block uses that are the first use of a block.
     pub first_use_share: f64,
     /// Share of block uses that address the hottest hundredth of the blocks.

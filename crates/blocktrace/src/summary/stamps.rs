@@ -13,14 +13,14 @@ pub(super) struct IssueTimeStatistics {
     /// Greatest common divisor of all times, in nanoseconds.
     common_divisor_ns: u64,
     requests: u64,
-    shared_time_requests: u64,
+    requests_sharing_times: u64,
 }
 
 impl IssueTimeStatistics {
     #[inline]
     pub(super) fn add(&mut self, at_ns: u64) {
         self.requests += 1;
-        self.shared_time_requests += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
+        self.requests_sharing_times += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
         if self.common_divisor_ns == 0 || !at_ns.is_multiple_of(self.common_divisor_ns) {
             self.common_divisor_ns = greatest_common_divisor(self.common_divisor_ns, at_ns);
         }
@@ -29,12 +29,11 @@ impl IssueTimeStatistics {
     /// Returns the resolution, or `None` if it is finer than a millisecond or if no requests share
     /// a time.
     pub(super) fn finish(&self) -> Option<Resolution> {
-        (self.shared_time_requests > 0 && self.common_divisor_ns >= COARSE_RESOLUTION_NS).then_some(
-            Resolution {
-                ns: self.common_divisor_ns,
-                shared_share: self.shared_time_requests as f64 / self.requests as f64,
-            },
-        )
+        (self.requests_sharing_times > 0 && self.common_divisor_ns >= COARSE_RESOLUTION_NS)
+            .then_some(Resolution {
+                resolution_ns: self.common_divisor_ns,
+                shared_times_share: self.requests_sharing_times as f64 / self.requests as f64,
+            })
     }
 }
 
@@ -50,7 +49,9 @@ fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Resolution {
     /// Unit of the times, in nanoseconds.
-    pub ns: u64,
+    #[serde(rename = "ns")]
+    pub resolution_ns: u64,
     /// Share of requests with the same time as the previous request.
-    pub shared_share: f64,
+    #[serde(rename = "shared_share")]
+    pub shared_times_share: f64,
 }

@@ -61,7 +61,7 @@ impl Reader<'_> {
         match &case.value.content {
             Content::Table(table) => self.check_keys(table, false, false, unknown),
             other => {
-                let title = format!("`{}` cannot be {}", case.key.written(), other.kind());
+                let title = format!("`{}` cannot be {}", case.key.as_str(), other.kind());
                 let problem = Problem::error(title).at(&case.value.place, "must be a table");
                 self.record.borrow_mut().problem(problem);
             }

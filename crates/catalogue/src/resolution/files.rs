@@ -11,8 +11,8 @@ use super::super::shape::{ParsedValue, ValueShape};
 use super::super::system::{Layer, Part};
 use super::super::value::Table;
 use super::{Resolution, SourceLayer};
-use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
+use diskperf_diagnostics::SourceSpan;
 
 impl Resolution<'_> {
     /// Returns the files of a system, from lowest to highest precedence. `None` if a file is
@@ -57,7 +57,11 @@ impl Resolution<'_> {
     }
 
     /// Returns the file of `NAME`, or both files of `NAME:VARIANT`.
-    fn named_system(&mut self, target: &str, place: Option<&Place>) -> Option<Vec<SourceLayer>> {
+    fn named_system(
+        &mut self,
+        target: &str,
+        place: Option<&SourceSpan>,
+    ) -> Option<Vec<SourceLayer>> {
         let base = target.split(':').next().unwrap_or(target);
         let mut paths = vec![format!("systems/{base}.toml")];
         if target.contains(':') {
@@ -112,7 +116,7 @@ impl Resolution<'_> {
         }
     }
 
-    fn extended_name(&mut self, table: &Table) -> Option<(String, Place)> {
+    fn extended_name(&mut self, table: &Table) -> Option<(String, SourceSpan)> {
         let entry = table.get("extends")?;
         match ValueShape::Text.read("extends", &entry.value) {
             Ok(ParsedValue::Text(name)) => Some((name, entry.value.place.clone())),
@@ -129,7 +133,7 @@ impl Resolution<'_> {
         &mut self,
         component: Component,
         name: &str,
-        place: Option<&Place>,
+        place: Option<&SourceSpan>,
     ) -> Option<Part> {
         let top = self.component_file(component, name, place)?;
         let file = top.file.clone()?;
@@ -167,7 +171,7 @@ impl Resolution<'_> {
         &mut self,
         component: Component,
         name: &str,
-        place: Option<&Place>,
+        place: Option<&SourceSpan>,
     ) -> Option<SourceLayer> {
         let path = component.file(name);
         match self.catalogue.file(&path).cloned() {
@@ -214,8 +218,8 @@ fn component_file(path: &Path, table: &Table) -> Option<Problem> {
     )))
 }
 
-fn nested_extends(base: &str, place: &Place, deeper: &Place) -> Problem {
-    Problem::error(format!("`{base}` extends {} in turn", deeper.written()))
+fn nested_extends(base: &str, place: &SourceSpan, deeper: &SourceSpan) -> Problem {
+    Problem::error(format!("`{base}` extends {} in turn", deeper.as_str()))
         .at(place, "one level is allowed")
         .help("extend the last of them, or repeat what the one between adds")
 }

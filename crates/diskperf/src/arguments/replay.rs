@@ -2,7 +2,7 @@
 
 use super::{Cache, RunFormat, cache_mode, trace::parse_window};
 use clap::Args;
-use diskperf_laboratory::traces::{Columns, Form, TimeUnit};
+use diskperf_laboratory::traces::{CsvColumns, Form, TimeUnit};
 use diskperf_laboratory::{Experiment, Setting, Workload};
 use diskperf_timeline::{CacheMode, ReplayAddresses, ReplayPace, TraceReading, TraceReplay};
 use std::path::PathBuf;
@@ -156,7 +156,7 @@ impl ReplayArguments {
 
 /// Checks a list of columns.
 fn parse_columns(text: &str) -> Result<String, String> {
-    text.parse::<Columns>().map(|_| text.to_owned())
+    text.parse::<CsvColumns>().map(|_| text.to_owned())
 }
 
 fn parse_time_unit(text: &str) -> Result<String, String> {

@@ -2,7 +2,7 @@
 
 use super::OutputFormat;
 use clap::Args;
-use diskperf_laboratory::traces::{Columns, Form, TimeUnit};
+use diskperf_laboratory::traces::{CsvColumns, Form, TimeUnit};
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -17,7 +17,7 @@ pub(crate) struct TraceArguments {
     /// Columns of a table, by number or by name: time_us=1,op=3,offset=4,length=Size; also sector,
     /// sectors, response_UNIT, device
     #[arg(long, value_name = "NAME=N,...")]
-    pub(crate) columns: Option<Columns>,
+    pub(crate) columns: Option<CsvColumns>,
     /// Time unit of a form that does not state it: s, ms, us, ns or ps
     #[arg(long, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
@@ -57,7 +57,7 @@ pub(crate) struct TraceArguments {
 /// Parses the name of a form to write.
 fn parse_written_form(name: &str) -> Result<Form, String> {
     name.parse().map_err(|_| {
-        let written = Form::WRITTEN.map(Form::name).join(", ");
+        let written = Form::WRITABLE.map(Form::name).join(", ");
         format!("there is no form `{name}` to write; there are {written}")
     })
 }

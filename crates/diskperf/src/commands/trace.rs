@@ -20,7 +20,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
             form: arguments.form,
             columns: arguments.columns.clone(),
             time_unit: arguments.time_unit,
-            partial: arguments.partial,
+            is_partial_allowed: arguments.partial,
         },
         window_ns: arguments.window,
         part: arguments.part.map(|part| part as usize),

@@ -9,7 +9,7 @@ use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 /// Lists a block without effect and its nested blocks: their keys, or the block's title if it has
 /// no key table. Values that DiskSim does not accept are rejected, too.
 pub(crate) fn note_block_without_effect(block: &Block, why: &'static str, findings: &Findings) {
-    let Some(table) = BlockKeys::find(block.kind.written()) else {
+    let Some(table) = BlockKeys::find(block.kind.as_str()) else {
         return findings.without_effect(block.title(), &block.kind, why);
     };
     for entry in &block.entries {
@@ -42,7 +42,7 @@ fn note_nested_without_effect(value: &Value, why: &'static str, findings: &Findi
 
 /// Checks values whose maximum depends on other values of the file.
 pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
-    let table = BlockKeys::find(block.kind.written());
+    let table = BlockKeys::find(block.kind.as_str());
     let keyed = |entry: &Entry| table.and_then(|table| table.key(&entry.key));
     for entry in &block.entries {
         let Some(key) = keyed(entry) else { continue };
@@ -77,7 +77,7 @@ pub(super) fn report_effect(block: &Block, entry: &Entry, key: &Key, findings: &
         Effect::ActsAs(modelled, why) => {
             let written = real(&entry.value).filter(|written| *written != modelled);
             let acts_as = written.map(|_| ActsAs {
-                written: excerpt(entry.value.place.written()),
+                written: excerpt(entry.value.place.as_str()),
                 modelled: modelled.to_string(),
             });
             findings.note(block, entry, why, acts_as);
@@ -130,7 +130,7 @@ fn out_of_range_problem(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem
 /// Returns a legal value close to the written one, as an example.
 fn legal_example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
     // `1e3` and `.5` are words to DiskSim.
-    let text = entry.value.place.written().parse::<f64>();
+    let text = entry.value.place.as_str().parse::<f64>();
     let written = real(&entry.value).or_else(|| text.ok().filter(|number| number.is_finite()));
     match key.legal {
         Legal::Whole { min, max } => {

@@ -1,6 +1,6 @@
 //! Reader of the layout `dm_layout_g1`.
 
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 use super::{DriveBounds, Skews};
 use crate::keys::{Findings, Keys, to_natural};
@@ -83,7 +83,7 @@ fn parse_zones(
     let (mut places, mut zones) = (Vec::new(), Vec::new());
     for value in values {
         let block = match &value.kind {
-            ValueKind::Block(block) if block.kind.written() == "dm_layout_g1_zone" => block,
+            ValueKind::Block(block) if block.kind.as_str() == "dm_layout_g1_zone" => block,
             _ => {
                 let title = format!("{} is not a zone", value.describe());
                 let problem = Problem::error(title);
@@ -104,14 +104,14 @@ fn parse_zones(
 }
 
 struct ZonePlaces {
-    zone: Place,
+    zone: SourceSpan,
     slips: PlacedNumbers,
     defects: PlacedNumbers,
 }
 
 impl ZonePlaces {
     /// Returns the place of a wrong slip or defect, or of the zone.
-    fn place_of_fault(&self, faulty: Option<FaultySector>) -> &Place {
+    fn place_of_fault(&self, faulty: Option<FaultySector>) -> &SourceSpan {
         let place = match faulty {
             None => None,
             Some(FaultySector::Slip(slip)) => {
@@ -199,7 +199,7 @@ fn check_last_cylinder(keys: &Keys<'_>, bounds: &DriveBounds, last: u64) {
     }
 }
 
-type PlacedNumbers = Vec<(u64, Place)>;
+type PlacedNumbers = Vec<(u64, SourceSpan)>;
 
 fn parse_numbers(keys: &Keys<'_>, key: &str) -> Option<PlacedNumbers> {
     let (_, values) = keys.list_or_empty(key)?;

@@ -1,6 +1,6 @@
 //! Reader of the layout `dm_layout_g2`: zones, and a map of extents in a separate file.
 
-use diskperf_diagnostics::{Place, Problem, Text};
+use diskperf_diagnostics::{Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use super::{DriveBounds, Skews};
@@ -22,7 +22,7 @@ pub(super) fn read(
     let zones = keys.list("Zones");
     let zones: Option<Vec<MappedZone>> = zones.and_then(|(_, values)| {
         let zones = values.iter().map(|value| match &value.kind {
-            ValueKind::Block(block) if block.kind.written() == "dm_layout_g2_zone" => {
+            ValueKind::Block(block) if block.kind.as_str() == "dm_layout_g2_zone" => {
                 parse_zone(block, findings)
             }
             _ => {
@@ -74,11 +74,11 @@ fn parse_zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
 
 /// Reads a map of extents, each with its place: two lines without meaning, one with the drive's
 /// size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1 blocks, and `Defect at ..`.
-fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
+fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<SourceSpan>), Problem> {
     let (mut extents, mut places) = (Vec::new(), Vec::new());
     let mut start = 0;
     for (number, line) in text.content().split_inclusive('\n').enumerate() {
-        let place = Place::new(text, start..start + line.trim_end().len());
+        let place = SourceSpan::new(text, start..start + line.trim_end().len());
         start += line.len();
         let line = line.trim();
         if number < 3 || line.is_empty() || line.starts_with("Defect at") {
@@ -94,7 +94,8 @@ fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem>
     }
     match extents.is_empty() {
         true => {
-            Err(Problem::error("the map has no extents").at(&Place::start(text), "in this file"))
+            Err(Problem::error("the map has no extents")
+                .at(&SourceSpan::start(text), "in this file"))
         }
         false => Ok((extents, places)),
     }

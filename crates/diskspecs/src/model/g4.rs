@@ -1,6 +1,6 @@
 //! Reader of the layout `dm_layout_g4`: nested patterns as lists of numbers.
 
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 use crate::keys::{Findings, Keys, real, to_natural};
 use crate::layout::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
@@ -116,7 +116,7 @@ fn parse_groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64
     Ok(groups)
 }
 
-type PlacedIndices = (Vec<Vec<IndexEntry>>, Vec<Vec<Place>>);
+type PlacedIndices = (Vec<Vec<IndexEntry>>, Vec<Vec<SourceSpan>>);
 
 fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
     let (mut indices, mut places) = (Vec::new(), Vec::new());
@@ -146,7 +146,7 @@ fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
 
 struct FieldReader<'v> {
     values: std::vec::IntoIter<&'v Value>,
-    last: &'v Place,
+    last: &'v SourceSpan,
 }
 
 impl<'v> FieldReader<'v> {
@@ -201,7 +201,7 @@ impl<'v> FieldReader<'v> {
         };
         let kind = self.next_value("`TRACK` or `IDX`")?;
         let child = self.next_count("the number of a part")? as usize;
-        let part = match kind.place.written() {
+        let part = match kind.place.as_str() {
             "TRACK" => {
                 let head = self.next_count("the head of a track")?;
                 let head = u32::try_from(head).map_err(|_| {

@@ -35,8 +35,8 @@ struct DriveBounds {
 }
 
 pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<Model> {
-    if block.kind.written() != "dm_disk" {
-        let kind = excerpt(block.kind.written());
+    if block.kind.as_str() != "dm_disk" {
+        let kind = excerpt(block.kind.as_str());
         let problem = Problem::error(format!("`{kind}` is not a drive model"));
         findings.error(problem.at(&block.kind, "expected `dm_disk`"));
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     let mechanics = keys
         .block("Mechanical Model", "")
         .and_then(|(entry, block)| {
-            let kind = block.kind.written();
+            let kind = block.kind.as_str();
             if kind != "dm_mech_g1" {
                 let label = "only `dm_mech_g1` is supported";
                 keys.refuse(entry, label);
@@ -65,7 +65,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             surfaces: surfaces as u32,
         });
     let layout = keys.block("Layout Model", "").zip(bounds.as_ref());
-    let layout = layout.and_then(|((entry, block), bounds)| match block.kind.written() {
+    let layout = layout.and_then(|((entry, block), bounds)| match block.kind.as_str() {
         "dm_layout_g1" => g1::read(block, bounds, findings).map(Layout::Zoned),
         "dm_layout_g2" => g2::read(block, bounds, files, findings).map(Layout::Mapped),
         "dm_layout_g4" => g4::read(block, findings).map(Layout::Indexed),
@@ -93,7 +93,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         name: block
             .name
             .as_ref()
-            .map_or("", |name| name.written())
+            .map_or("", |name| name.as_str())
             .to_owned(),
         declared_blocks: declared_blocks?,
         cylinders: bounds.cylinders.max(cylinders),
@@ -136,7 +136,7 @@ impl SkewUnits {
         let Some(entry) = keys.find("Skew units") else {
             return SkewUnits::Sectors;
         };
-        match entry.value.place.written() {
+        match entry.value.place.as_str() {
             "sectors" => SkewUnits::Sectors,
             "revolutions" => SkewUnits::Revolutions,
             _ => {

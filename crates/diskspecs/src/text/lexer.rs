@@ -1,6 +1,6 @@
 //! Lexer of parameter files, which follows included files.
 
-use diskperf_diagnostics::{Place, Problem, Text};
+use diskperf_diagnostics::{Problem, SourceSpan, Text};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) enum TokenKind {
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    pub(super) place: Place,
+    pub(super) place: SourceSpan,
 }
 
 /// File that is being read, with the position in it.
@@ -48,7 +48,7 @@ pub(super) struct Lexer<'f> {
     open: Vec<Token>,
     bytes: usize,
     sources: usize,
-    commented: Vec<Place>,
+    commented: Vec<SourceSpan>,
 }
 
 impl<'f> Lexer<'f> {
@@ -88,12 +88,12 @@ impl<'f> Lexer<'f> {
     }
 
     /// Continues in an included file, and returns to the current file at its end.
-    pub(super) fn source(&mut self, named: &Place) -> Result<(), Problem> {
+    pub(super) fn source(&mut self, named: &SourceSpan) -> Result<(), Problem> {
         let chain = || {
             let names = self.frames.iter().map(|frame| frame.text.name());
             names.collect::<Vec<_>>().join(" -> ")
         };
-        let name = named.written();
+        let name = named.as_str();
         if self.frames.len() >= SOURCE_DEPTH_MAX {
             let title = format!("files are included more than {SOURCE_DEPTH_MAX} deep");
             let help = format!("the chain is {} -> {}", chain(), excerpt(name));
@@ -137,7 +137,7 @@ impl<'f> Lexer<'f> {
             }
             frame.at_byte = start;
             let end = start + token_length(&frame.text.content()[start..]);
-            let place = Place::new(&frame.text, start..end);
+            let place = SourceSpan::new(&frame.text, start..end);
             if start < end {
                 frame.at_byte = end;
                 return self.next_token(place);
@@ -154,12 +154,12 @@ impl<'f> Lexer<'f> {
     }
 
     /// Returns the keys found in comments so far.
-    pub(super) fn into_commented_keys(self) -> Vec<Place> {
+    pub(super) fn into_commented_keys(self) -> Vec<SourceSpan> {
         self.commented
     }
 
-    fn next_token(&mut self, place: Place) -> Result<Token, Problem> {
-        let kind = match place.written() {
+    fn next_token(&mut self, place: SourceSpan) -> Result<Token, Problem> {
+        let kind = match place.as_str() {
             "{" => TokenKind::OpenBlock,
             "}" => TokenKind::CloseBlock,
             "[" => TokenKind::OpenList,
@@ -169,7 +169,7 @@ impl<'f> Lexer<'f> {
             word => {
                 if let Some(at) = word.find(|c: char| c.is_control()) {
                     let problem = Problem::error("the file contains a control character");
-                    let problem = problem.at(&place.part(at..at + 1), "here");
+                    let problem = problem.at(&place.subspan(at..at + 1), "here");
                     return Err(problem.help("check that this is a text file"));
                 }
                 TokenKind::Word
@@ -202,15 +202,15 @@ impl<'f> Lexer<'f> {
             TokenKind::CloseBlock => TokenKind::OpenBlock,
             _ => TokenKind::OpenList,
         };
-        let mark = token.place.written();
+        let mark = token.place.as_str();
         match self.open.last() {
             Some(open) if self.open.len() > before && open.kind == wanted => {
                 self.open.pop();
                 Ok(())
             }
             Some(open) if self.open.len() > before => {
-                let title = format!("`{mark}` does not close `{}`", open.place.written());
-                let help = format!("`{}` is at {}", open.place.written(), open.place);
+                let title = format!("`{mark}` does not close `{}`", open.place.as_str());
+                let help = format!("`{}` is at {}", open.place.as_str(), open.place);
                 Err(Problem::error(title).at(&token.place, "here").help(help))
             }
             _ => {
@@ -220,7 +220,7 @@ impl<'f> Lexer<'f> {
         }
     }
 
-    fn end_of_file(&self, end: &Place) -> Result<(), Problem> {
+    fn end_of_file(&self, end: &SourceSpan) -> Result<(), Problem> {
         let before = self
             .frames
             .last()
@@ -228,7 +228,7 @@ impl<'f> Lexer<'f> {
         match self.open.last() {
             Some(open) if self.open.len() > before => {
                 let title = format!("`{}` ends too early", end.file());
-                let label = format!("`{}` is not closed", open.place.written());
+                let label = format!("`{}` is not closed", open.place.as_str());
                 let help =
                     "check that the file is complete: each `{` needs its `}`, each `[` its `]`";
                 Err(Problem::error(title).at(&open.place, label).help(help))
@@ -251,7 +251,7 @@ fn blank_length(text: &str) -> usize {
 }
 
 /// Returns the keys of comment lines `# KEY = VALUE`, which someone has disabled.
-fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
+fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<SourceSpan> {
     let mut keys = Vec::new();
     let mut at = blanks.start;
     for line in text.content()[blanks].split_inclusive('\n') {
@@ -261,7 +261,7 @@ fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
             && is_key(key)
         {
             let from = at + before.len() - key.len();
-            keys.push(Place::new(text, from..from + key.len()));
+            keys.push(SourceSpan::new(text, from..from + key.len()));
         }
         at += line.len();
     }

@@ -1,6 +1,6 @@
 //! Parser of parameter files: tokens to a syntax tree.
 
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 use std::collections::HashSet;
 
 use super::excerpt;
@@ -55,7 +55,7 @@ impl Parser<'_> {
         Ok(self.lookahead.insert(token))
     }
 
-    fn expect(&mut self, kind: TokenKind, what: &str) -> Result<Place, Problem> {
+    fn expect(&mut self, kind: TokenKind, what: &str) -> Result<SourceSpan, Problem> {
         let token = self.next()?;
         match token.kind == kind {
             true => Ok(token.place),
@@ -67,7 +67,7 @@ impl Parser<'_> {
     fn expect_item(&mut self) -> Result<Token, Problem> {
         loop {
             let token = self.next()?;
-            if token.kind != TokenKind::Word || token.place.written() != "source" {
+            if token.kind != TokenKind::Word || token.place.as_str() != "source" {
                 return Ok(token);
             }
             let name = self.expect(TokenKind::Word, "the name of a file")?;
@@ -79,7 +79,7 @@ impl Parser<'_> {
         let mut names = HashSet::new();
         loop {
             let token = self.expect_item()?;
-            match (token.kind, token.place.written()) {
+            match (token.kind, token.place.as_str()) {
                 (TokenKind::End, _) => return Ok(()),
                 (TokenKind::Word, "instantiate") => self.parse_instantiate()?,
                 (TokenKind::Word, "topology") => {
@@ -97,7 +97,7 @@ impl Parser<'_> {
                     match block
                         .name
                         .as_ref()
-                        .filter(|name| !names.insert(name.written().to_owned()))
+                        .filter(|name| !names.insert(name.as_str().to_owned()))
                     {
                         Some(name) => self.report_duplicate("this name", &name.clone()),
                         None => self.document.blocks.push(block),
@@ -113,9 +113,9 @@ impl Parser<'_> {
         }
     }
 
-    fn report_duplicate(&mut self, what: &str, place: &Place) {
+    fn report_duplicate(&mut self, what: &str, place: &SourceSpan) {
         if self.document.warnings.len() < WARNINGS_MAX {
-            let title = format!("duplicate definition of `{}`", excerpt(place.written()));
+            let title = format!("duplicate definition of `{}`", excerpt(place.as_str()));
             let label = format!("{what} was defined before; the first definition is used");
             let warning = Problem::warning(title).at(place, label);
             self.document.warnings.push(warning);
@@ -127,7 +127,7 @@ impl Parser<'_> {
         let names = self.parse_list()?;
         let wanted = "`as` and the name of a block";
         let as_place = self.expect(TokenKind::Word, wanted)?;
-        if as_place.written() != "as" {
+        if as_place.as_str() != "as" {
             let kind = TokenKind::Word;
             return Err(unexpected_token(
                 &Token {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_component(&mut self, kind: Place) -> Result<Component, Problem> {
+    fn parse_component(&mut self, kind: SourceSpan) -> Result<Component, Problem> {
         let name = self.expect(TokenKind::Word, "the name of a component")?;
         self.expect(TokenKind::OpenList, "`[` and what hangs on the component")?;
         let mut parts = Vec::new();
@@ -157,7 +157,7 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_block(&mut self, kind: Place) -> Result<Block, Problem> {
+    fn parse_block(&mut self, kind: SourceSpan) -> Result<Block, Problem> {
         let token = self.next()?;
         let name = match token.kind {
             TokenKind::OpenBlock => None,
@@ -200,20 +200,20 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_entry(&mut self, first: Place) -> Result<Entry, Problem> {
-        let mut key = first.written().to_owned();
+    fn parse_entry(&mut self, first: SourceSpan) -> Result<Entry, Problem> {
+        let mut key = first.as_str().to_owned();
         loop {
             let token = self.next()?;
             match token.kind {
                 TokenKind::Equals => break,
                 TokenKind::Word => {
                     key.push(' ');
-                    key.push_str(token.place.written());
+                    key.push_str(token.place.as_str());
                 }
                 _ => return Err(unexpected_token(&token, "`=` and a value")),
             }
         }
-        let key_place = first.part(0..key.len());
+        let key_place = first.subspan(0..key.len());
         let value = self.parse_value()?;
         Ok(Entry {
             key,
@@ -239,7 +239,7 @@ impl Parser<'_> {
                 Token {
                     kind: TokenKind::Word,
                     place: dots,
-                } if dots.written() == ".." => {
+                } if dots.as_str() == ".." => {
                     self.next()?;
                     ValueKind::Range(self.expect(TokenKind::Word, "the last name of a range")?)
                 }
@@ -249,7 +249,7 @@ impl Parser<'_> {
                 } => {
                     let name = self.next()?.place;
                     let open = self.expect(TokenKind::OpenBlock, "`{` and the keys of a block");
-                    let help = format!("is a `,` missing after `{}`?", excerpt(place.written()));
+                    let help = format!("is a `,` missing after `{}`?", excerpt(place.as_str()));
                     open.map_err(|problem| problem.help(help))?;
                     let entries = self.parse_entries()?;
                     let (kind, name) = (place.clone(), Some(name));
@@ -290,7 +290,7 @@ impl Parser<'_> {
 /// Adds advice to an error in the first line of the first block, which suggests a file of another
 /// kind.
 fn explain_other_format(problem: Problem, line: usize) -> Problem {
-    match problem.place().map(Place::line_number) == Some(line) {
+    match problem.span().map(SourceSpan::line_number) == Some(line) {
         true => problem.help(
             "use a DiskSim parameter file, such as NAME.diskspecs; its trace is for `--calibrate` and `diskperf replay`",
         ),
@@ -301,14 +301,14 @@ fn explain_other_format(problem: Problem, line: usize) -> Problem {
 fn unexpected_token(token: &Token, wanted: &str) -> Problem {
     let title = match token.kind {
         TokenKind::End => "the file ends too early".to_owned(),
-        _ => format!("`{}` is unexpected here", excerpt(token.place.written())),
+        _ => format!("`{}` is unexpected here", excerpt(token.place.as_str())),
     };
     Problem::error(title).at(&token.place, format!("expected {wanted}"))
 }
 
 /// Parses a number, or returns a word if the text is not a number.
-fn parse_scalar(place: &Place) -> Result<ValueKind, Problem> {
-    let text = place.written();
+fn parse_scalar(place: &SourceSpan) -> Result<ValueKind, Problem> {
+    let text = place.as_str();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),

@@ -1,6 +1,6 @@
 //! Syntax tree of a parameter file, without knowledge of the meaning of keys.
 
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 /// Parameter file with all files that it includes by `source`.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Document {
     /// Warnings about ignored text: duplicate definitions.
     pub(crate) warnings: Vec<Problem>,
     /// Keys in comments, which someone has disabled.
-    pub(crate) commented: Vec<Place>,
+    pub(crate) commented: Vec<SourceSpan>,
 }
 
 /// Components that share the values of one block.
@@ -23,16 +23,16 @@ pub(crate) struct Instances {
     /// Names and ranges of names of the components.
     pub(crate) names: Vec<Value>,
     /// Name of the block with the values.
-    pub(crate) of: Place,
+    pub(crate) of: SourceSpan,
 }
 
 /// Component of the topology with the components attached to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Component {
     /// Type of the component, such as `disksim_bus`.
-    pub(crate) kind: Place,
+    pub(crate) kind: SourceSpan,
     /// Name of the component instance.
-    pub(crate) name: Place,
+    pub(crate) name: SourceSpan,
     /// Components attached to this one.
     pub(crate) parts: Vec<Component>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Component {
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     /// Type of the block, such as `dm_disk`.
-    pub(crate) kind: Place,
+    pub(crate) kind: SourceSpan,
     /// Name of the block, if it has one.
-    pub(crate) name: Option<Place>,
+    pub(crate) name: Option<SourceSpan>,
     /// Keys and values in the order of the text; keys are unique.
     pub(crate) entries: Vec<Entry>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Entry {
     /// Words of the key, with one blank between them.
     pub(crate) key: String,
     /// Place of the key in the file.
-    pub(crate) key_place: Place,
+    pub(crate) key_place: SourceSpan,
     /// Value of the key.
     pub(crate) value: Value,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Value {
     /// Kind and content of the value.
     pub(crate) kind: ValueKind,
     /// Place of the value; for a list or a block, that of its first word.
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
 }
 
 /// Kind of a value with its content.
@@ -81,7 +81,7 @@ pub(crate) enum ValueKind {
     List(Vec<Value>),
     /// Range of names `disk0 .. disk3`. This is the place of the last name, and the value's place
     /// that of the first.
-    Range(Place),
+    Range(SourceSpan),
     /// Nested block `type { .. }`.
     Block(Box<Block>),
 }
@@ -89,9 +89,9 @@ pub(crate) enum ValueKind {
 impl Block {
     /// Returns the block's type and name, if it has one, for messages.
     pub(crate) fn title(&self) -> String {
-        let kind = super::excerpt(self.kind.written());
+        let kind = super::excerpt(self.kind.as_str());
         match &self.name {
-            Some(name) => format!("{kind} {}", super::excerpt(name.written())),
+            Some(name) => format!("{kind} {}", super::excerpt(name.as_str())),
             None => kind,
         }
     }
@@ -102,7 +102,7 @@ impl Value {
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             ValueKind::Integer(_) | ValueKind::Real(_) | ValueKind::Word => {
-                format!("`{}`", super::excerpt(self.place.written()))
+                format!("`{}`", super::excerpt(self.place.as_str()))
             }
             ValueKind::List(_) => "this list".to_owned(),
             ValueKind::Range(_) => "this range of names".to_owned(),

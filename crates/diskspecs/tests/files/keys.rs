@@ -302,10 +302,10 @@ fn what_disksim_refuses_is_refused_with_its_place_and_range() {
             let problem = problems.find(|one| one.title().starts_with(&title));
             let rendered = errors.render(false);
             let problem = problem.unwrap_or_else(|| panic!("{what}: {rendered}"));
-            let place = problem.place().expect("a place");
+            let place = problem.span().expect("a place");
             assert_eq!(place.file(), file, "{what}");
             let written = value.split(' ').next().expect("a word");
-            assert_eq!(place.written(), written, "{what}");
+            assert_eq!(place.as_str(), written, "{what}");
             let (line, column) = (place.line_number(), place.column());
             assert!(
                 rendered.contains(&format!("{file}:{line}:{column}")),

@@ -45,7 +45,7 @@ fn the_first_definition_holds() {
     let import = taken("small.model", "Head switch time = 0.5", twice);
     assert_eq!(import.drives[0].model.mechanics.head_switch_ms, 0.5);
     assert_eq!(import.warnings.len(), 1);
-    let place = import.warnings[0].place().expect("a place").to_string();
+    let place = import.warnings[0].span().expect("a place").to_string();
     assert_eq!(place, "small.model:10:31");
 }
 

@@ -25,7 +25,7 @@ pub use storage::{
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::number::UnitBase;
-use diskperf_diagnostics::{Place, Problem};
+use diskperf_diagnostics::{Problem, SourceSpan};
 
 /// Option with one value each for reads, writes and trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub struct Ignored {
     /// fio's name of the ignored option.
     pub key: String,
     /// Place of the ignored option in the job file.
-    pub place: Place,
+    pub place: SourceSpan,
     /// Reason why the option has no effect here.
     pub reason: &'static str,
 }
@@ -106,7 +106,7 @@ pub struct JobDefinition {
     /// Name of the job's section. fio names files after the section, even if `name=` differs.
     pub section: String,
     /// Place in the job file where the section starts.
-    pub place: Place,
+    pub place: SourceSpan,
     /// Text of the option `description`.
     pub description: Option<String>,
     /// Index of the reporting group, from 0. Each `stonewall` or `new_group` starts another group.
@@ -162,12 +162,12 @@ pub struct JobDefinition {
     pub report: ReportOptions,
     /// Places of the options that define the job, including those of global sections, by fio's
     /// name.
-    pub(crate) places: BTreeMap<&'static str, Place>,
+    pub(crate) places: BTreeMap<&'static str, SourceSpan>,
 }
 
 impl JobDefinition {
     /// Creates a job with fio's defaults.
-    pub(crate) fn new(section: &str, place: &Place) -> JobDefinition {
+    pub(crate) fn new(section: &str, place: &SourceSpan) -> JobDefinition {
         JobDefinition {
             name: section.to_owned(),
             section: section.to_owned(),
@@ -204,7 +204,7 @@ impl JobDefinition {
 
     /// Returns the place of an option, by fio's name of the option, or the start of the section if
     /// no line gives the option.
-    pub fn option_place(&self, key: &str) -> &Place {
+    pub fn option_place(&self, key: &str) -> &SourceSpan {
         self.places.get(key).unwrap_or(&self.place)
     }
 
@@ -241,7 +241,7 @@ impl JobDefinition {
             .copied()
             .collect();
         let value =
-            |of: &'j JobDefinition, key| of.places.get(key).map(|place| place.written().trim());
+            |of: &'j JobDefinition, key| of.places.get(key).map(|place| place.as_str().trim());
         keys.into_iter()
             .filter(|key| *key != "description")
             .map(|key| (key, [value(self, key), value(other, key)]))

@@ -75,7 +75,7 @@ fn lines_are_fios() {
     let places: Vec<String> = file
         .warnings
         .iter()
-        .map(|warning| warning.place().expect("a place").to_string())
+        .map(|warning| warning.span().expect("a place").to_string())
         .collect();
     assert_eq!(places, ["job.fio:3:11", "job.fio:4:11"]);
 }

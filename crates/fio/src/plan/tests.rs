@@ -113,7 +113,7 @@ fn what_cannot_be_planned_is_said_at_its_place() {
         let problem = plan_files(&job(options), 0, &BTreeMap::new()).expect_err(options);
         assert_eq!(problem.title(), title);
         assert_eq!(
-            problem.place().map(|place| place.line_number()),
+            problem.span().map(|place| place.line_number()),
             Some(line),
             "{options}"
         );

@@ -4,7 +4,7 @@
 use diskperf_calibration::entry::made_of;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
+use diskperf_diskspecs::{Errors, KeyPlaces, Problem, SourceSpan};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 
@@ -37,7 +37,7 @@ pub(super) fn check(
             let problems: Vec<Problem> = problems
                 .map(|one| placed(one, drive, (entries, places)))
                 .collect();
-            match Errors::none_of(problems) {
+            match Errors::fail_if_any(problems) {
                 Ok(()) => Err(format!("the drive {drive}: {errors}")),
                 Err(errors) => Err(errors.to_string()),
             }
@@ -50,7 +50,7 @@ pub(super) fn check(
 fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlaces)) -> Problem {
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
-    let key = problem.place().and_then(|place| key_at(entries, place));
+    let key = problem.span().and_then(|place| key_at(entries, place));
     let from = key.map_or(&[][..], made_of);
     let place = from.iter().find_map(|key| places.get(*key));
     match (place, key) {
@@ -61,7 +61,7 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlac
     }
 }
 
-fn key_at<'e>(entries: &'e Entries, place: &Place) -> Option<&'e str> {
+fn key_at<'e>(entries: &'e Entries, place: &SourceSpan) -> Option<&'e str> {
     let (_, text) = entries.iter().find(|(path, _)| path == place.file())?;
     let key = |line: &&'e str| {
         let (key, _) = line.split_once(" = ")?;

@@ -1,8 +1,8 @@
 //! What is recorded of scripted events.
 
 use super::*;
-use diskperf_blocktrace::own::Part;
-use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_blocktrace::own::TracePart;
+use diskperf_blocktrace::{ReadOptions, TraceReader};
 
 /// Shown nothing.
 struct Told(Vec<String>);
@@ -81,14 +81,15 @@ fn repeat(
 }
 
 struct Found {
-    records: Vec<Record>,
-    parts: Vec<Part>,
+    records: Vec<TraceRecord>,
+    parts: Vec<TracePart>,
     devices: Vec<String>,
 }
 
 fn read(path: &Path) -> Found {
     let file = std::fs::File::open(path).expect("a trace");
-    let mut reader = Reader::open("trace", Box::new(file), &ReadOptions::default()).expect("one");
+    let mut reader =
+        TraceReader::open("trace", Box::new(file), &ReadOptions::default()).expect("one");
     let records = reader.by_ref().map(|one| one.expect("a request")).collect();
     Found {
         records,
@@ -158,9 +159,9 @@ fn repetitions_are_parts_and_what_is_between_them_is_in_none() {
         .map(|part| {
             (
                 part.name.as_str(),
-                part.requests,
-                part.counts,
-                part.ended_ns,
+                part.request_count,
+                part.is_counted,
+                part.end_ns,
             )
         })
         .collect();

@@ -90,7 +90,7 @@ const SHOWN_PROBLEMS_MAX: usize = 3;
 fn briefly(errors: &Errors) -> String {
     let told = |problem: &Problem| {
         let what = problem.brief();
-        match problem.place() {
+        match problem.span() {
             Some(place) => format!("{place}: {what}"),
             None => what,
         }

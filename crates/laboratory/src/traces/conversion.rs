@@ -2,8 +2,8 @@
 
 use super::{Asked, Far, Opened, summarize};
 use crate::output::Output;
-use diskperf_blocktrace::transform::Scale;
-use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, Writer};
+use diskperf_blocktrace::transform::AddressScaling;
+use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, TraceWriter};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::format_size;
 use std::io::{self, Read, Write};
@@ -36,8 +36,8 @@ pub fn convert(
         .scale_to_bytes
         .map(|to_bytes| scale(asked, to_bytes, stop))
         .transpose()?;
-    if !Form::WRITTEN.contains(&form) {
-        let names = Form::WRITTEN.map(Form::name).join(", ");
+    if !Form::WRITABLE.contains(&form) {
+        let names = Form::WRITABLE.map(Form::name).join(", ");
         return Err(LaboratoryError::Request(format!(
             "--convert {form}: this form is read and not written; {names} are written"
         )));
@@ -56,7 +56,7 @@ pub fn convert(
 struct Conversion<'a> {
     asked: &'a Asked,
     form: Form,
-    scale: Option<Scale>,
+    scale: Option<AddressScaling>,
     far: &'a Far,
     stop: &'a Arc<AtomicBool>,
 }
@@ -67,8 +67,8 @@ impl Conversion<'_> {
             LaboratoryError::Work(format!("cannot write {}: {error}", self.form))
         };
         let mut opened = Opened::new(self.asked, self.far, self.stop)?;
-        opened.transform.scale = self.scale;
-        let mut writer = Writer::create(output, self.form).expect("a form that is written");
+        opened.transform.address_scaling = self.scale;
+        let mut writer = TraceWriter::create(output, self.form).expect("a form that is written");
         let mut written = 0;
         let mut named = 0;
         opened.each(self.stop, |record, devices| {
@@ -80,7 +80,7 @@ impl Conversion<'_> {
             writer.write(record).map_err(failed)
         })?;
         opened.check_requests(self.asked)?;
-        let left_out = writer.left_out();
+        let left_out = writer.left_out_count();
         writer.finish().map_err(failed)?;
         Ok(Converted {
             written: written - left_out,
@@ -152,15 +152,19 @@ impl Write for Count {
 
 /// Determines the scale of addresses from the address space of the selected part, which another
 /// pass over the trace finds.
-fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, LaboratoryError> {
+fn scale(
+    asked: &Asked,
+    to_bytes: u64,
+    stop: &Arc<AtomicBool>,
+) -> Result<AddressScaling, LaboratoryError> {
     if asked.files.iter().any(|file| file.as_os_str() == "-") {
         return Err(LaboratoryError::Request(
             "--scale-addresses reads a trace twice, and standard input can be read once: give a file".to_owned(),
         ));
     }
     let found = summarize(asked, &Far::default(), stop)?;
-    Ok(Scale {
-        from_bytes: found.summary.highest_bytes.max(1),
+    Ok(AddressScaling {
+        from_bytes: found.summary.end_bytes_max.max(1),
         to_bytes,
         // What is aligned to pages stays so: a drive writes parts of pages at other costs.
         align_bytes: match found.summary.aligned_4096_share >= 1.0 {

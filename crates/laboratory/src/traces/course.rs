@@ -4,8 +4,8 @@
 use super::facts::{asked, round};
 use super::{Asked, Far, Opened};
 use diskperf_battery::replay::{Requests, Trace};
-use diskperf_blocktrace::Record;
-use diskperf_blocktrace::transform::{Round, Scale};
+use diskperf_blocktrace::TraceRecord;
+use diskperf_blocktrace::transform::{AddressScaling, SectorRounding};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::{TraceFacts, TraceReplay};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ const HELD_AHEAD: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFiles {
     asked: Asked,
-    round: Option<Round>,
-    scale: Option<Scale>,
+    round: Option<SectorRounding>,
+    scale: Option<AddressScaling>,
     held: Arc<TraceFacts>,
 }
 
@@ -29,7 +29,7 @@ impl TraceFiles {
     /// Creates the source of requests for a planned replay, with the given scale of addresses.
     pub(crate) fn of(
         (replay, held): (&TraceReplay, &TraceFacts),
-        scale: Option<Scale>,
+        scale: Option<AddressScaling>,
     ) -> Result<Self, LaboratoryError> {
         Ok(Self {
             asked: asked(replay)?,
@@ -62,8 +62,8 @@ impl TraceFiles {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let mut opened = Opened::new(&self.asked, &Far::default(), &stop)?;
-        opened.transform.round = self.round;
-        opened.transform.scale = self.scale;
+        opened.transform.sector_rounding = self.round;
+        opened.transform.address_scaling = self.scale;
         opened.each(&stop, |record, _| match handing.take(*record) {
             true => Ok(()),
             false => Err(LaboratoryError::Interrupted),
@@ -99,8 +99,8 @@ impl Trace for TraceFiles {
 }
 
 struct Handing {
-    some: Vec<Record>,
-    sender: SyncSender<Result<Vec<Record>, String>>,
+    some: Vec<TraceRecord>,
+    sender: SyncSender<Result<Vec<TraceRecord>, String>>,
     /// Sender that reports once that the queue is full. It is dropped at the end.
     full: Option<Sender<()>>,
     is_wanted: bool,
@@ -108,7 +108,7 @@ struct Handing {
 
 impl Handing {
     /// Adds a request to the batch. Returns whether more requests are wanted.
-    fn take(&mut self, record: Record) -> bool {
+    fn take(&mut self, record: TraceRecord) -> bool {
         self.some.push(record);
         if self.some.len() == TOGETHER {
             self.flush();
@@ -123,7 +123,7 @@ impl Handing {
         }
     }
 
-    fn send(&mut self, some: Result<Vec<Record>, String>) {
+    fn send(&mut self, some: Result<Vec<TraceRecord>, String>) {
         match self.sender.try_send(some) {
             Ok(()) => {}
             Err(TrySendError::Full(some)) => {
@@ -138,13 +138,13 @@ impl Handing {
 }
 
 struct Ahead {
-    receiver: Receiver<Result<Vec<Record>, String>>,
-    some: std::vec::IntoIter<Record>,
+    receiver: Receiver<Result<Vec<TraceRecord>, String>>,
+    some: std::vec::IntoIter<TraceRecord>,
     failed: Option<String>,
 }
 
 impl Iterator for Ahead {
-    type Item = Result<Record, String>;
+    type Item = Result<TraceRecord, String>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,8 +2,10 @@
 //! them in constant memory.
 
 use super::{Asked, Named, Opened};
-use diskperf_blocktrace::transform::Round;
-use diskperf_blocktrace::{Columns, DeviceIndex, Form, Operation, ReadOptions, Record, TimeUnit};
+use diskperf_blocktrace::transform::SectorRounding;
+use diskperf_blocktrace::{
+    CsvColumns, DeviceIndex, Form, ReadOptions, TimeUnit, TraceRecord, TracedOperation,
+};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::{
     LatencyRecorder, Nanoseconds, TraceFacts, TraceFile, TraceOperation, TraceReading, TraceReplay,
@@ -102,9 +104,9 @@ pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
         files: replay.files.clone(),
         options: ReadOptions {
             form: parsed::<Form>(form)?,
-            columns: parsed::<Columns>(columns)?,
+            columns: parsed::<CsvColumns>(columns)?,
             time_unit: parsed::<TimeUnit>(time_unit)?,
-            partial: *partial,
+            is_partial_allowed: *partial,
         },
         window_ns: *window_ns,
         part: None,
@@ -123,12 +125,12 @@ fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, 
 /// # Errors
 ///
 /// Returns an error for a sector size that no device has.
-pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryError> {
+pub(super) fn round(replay: &TraceReplay) -> Result<Option<SectorRounding>, LaboratoryError> {
     let Some(sector_bytes) = replay.reading.round_to_bytes else {
         return Ok(None);
     };
-    match Round::takes(sector_bytes) {
-        true => Ok(Some(Round { sector_bytes })),
+    match SectorRounding::is_sector_size(sector_bytes) {
+        true => Ok(Some(SectorRounding { sector_bytes })),
         false => Err(LaboratoryError::Request(format!(
             "--round-to-sectors={sector_bytes}: sectors have a power of two of bytes, from 512 to 65536"
         ))),
@@ -224,8 +226,8 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     Ok(TraceFacts {
         files: files.collect::<Result<_, _>>()?,
         form: form.name().to_owned(),
-        out_of_order: notices.out_of_order,
-        is_cut: notices.is_cut,
+        out_of_order: notices.out_of_order_requests,
+        is_cut: notices.is_truncated,
         ..found.finish(form)
     })
 }
@@ -270,7 +272,7 @@ const LONGEST_UNIT_BYTES: u64 = 65_536;
 const DEVICES_LISTED: usize = 10;
 
 impl Found {
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &TraceRecord) {
         let kind = &mut self.kinds[place(record.operation)];
         kind.requests += 1;
         kind.bytes = kind.bytes.saturating_add(record.length_bytes);
@@ -284,8 +286,8 @@ impl Found {
         let facts = &mut self.facts;
         facts.lasts_ns = facts.lasts_ns.max(since_ns);
         facts.failed += u64::from(record.errno != 0);
-        facts.fua_writes += u64::from(record.fua && record.operation == Operation::Write);
-        if record.operation == Operation::Flush {
+        facts.fua_writes += u64::from(record.fua && record.operation == TracedOperation::Write);
+        if record.operation == TracedOperation::Flush {
             return;
         }
         facts.of_no_bytes += u64::from(record.length_bytes == 0);
@@ -294,18 +296,18 @@ impl Found {
             None => self.is_endless = true,
         }
         match record.operation {
-            Operation::Read | Operation::Write => {
+            TracedOperation::Read | TracedOperation::Write => {
                 facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
                 // What is of no bytes is left out, wherever it lies.
                 if record.length_bytes > 0 {
                     self.bits |= record.offset_bytes | record.length_bytes;
                 }
             }
-            Operation::Discard => {
+            TracedOperation::Discard => {
                 let longest = facts.longest_discard_bytes.max(record.length_bytes);
                 facts.longest_discard_bytes = longest;
             }
-            Operation::Flush | Operation::WriteZeroes => {}
+            TracedOperation::Flush | TracedOperation::WriteZeroes => {}
         }
     }
 
@@ -320,9 +322,13 @@ impl Found {
             });
         }
         let of = |operation| self.kinds[place(operation)].bytes;
-        let has_bytes = [Operation::Read, Operation::Write, Operation::Discard]
-            .into_iter()
-            .any(|operation| of(operation) > 0);
+        let has_bytes = [
+            TracedOperation::Read,
+            TracedOperation::Write,
+            TracedOperation::Discard,
+        ]
+        .into_iter()
+        .any(|operation| of(operation) > 0);
         if !has_bytes {
             return refused(
                 "none of its requests transfers data (they are empty, or flushes), so there is nothing to replay"
@@ -384,12 +390,12 @@ impl Found {
     }
 }
 
-fn place(of: Operation) -> usize {
+fn place(of: TracedOperation) -> usize {
     match of {
-        Operation::Read => 0,
-        Operation::Write => 1,
-        Operation::Flush => 2,
-        Operation::Discard => 3,
-        Operation::WriteZeroes => 4,
+        TracedOperation::Read => 0,
+        TracedOperation::Write => 1,
+        TracedOperation::Flush => 2,
+        TracedOperation::Discard => 3,
+        TracedOperation::WriteZeroes => 4,
     }
 }

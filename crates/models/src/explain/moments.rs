@@ -10,7 +10,7 @@ use diskperf_analysis::explanation::observed::most_at_once;
 use diskperf_analysis::explanation::window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
 use diskperf_battery::{Job, Medium, Program, Replay};
-use diskperf_blocktrace::{DeviceIndex, Operation, Record};
+use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{
     CacheMode, Nanoseconds, ReplayPace, Stage, Trace, TraceFacts, TraceOperation,
@@ -60,7 +60,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     // A trace has them as they were completed, and several are often issued at once.
     timed.sort_by_key(|one| (one.issued, served(one)));
-    let records: Vec<Record> = (timed.into_iter())
+    let records: Vec<TraceRecord> = (timed.into_iter())
         .map(|one| record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
     let timed_are_forced = records.iter().any(|one| one.fua);
@@ -69,8 +69,8 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     let held = TraceFacts {
         has_times: true,
         devices: 1,
-        read: of(Operation::Read),
-        write: of(Operation::Write),
+        read: of(TracedOperation::Read),
+        write: of(TracedOperation::Write),
         lasts_ns: records.last()?.issued_ns,
         largest_bytes: records.iter().map(|one| one.length_bytes).max()?,
         unit_bytes: sector_bytes,
@@ -100,17 +100,17 @@ fn record(
     of: &TracedRequest,
     from: Nanoseconds,
     (sector_bytes, buffered): (u64, bool),
-) -> Option<Record> {
+) -> Option<TraceRecord> {
     let operation = match of.purpose {
-        Purpose::Read => Operation::Read,
-        Purpose::Write => Operation::Write,
+        Purpose::Read => TracedOperation::Read,
+        Purpose::Write => TracedOperation::Write,
         Purpose::ReadAhead | Purpose::WriteBehind => return None,
     };
     // A flush moves nothing, and a replay has none at a moment of its own. A write that flash
     // programmed before it was done, past its buffer, may have been a flush's as well as forced.
     let mut stages = of.spans.iter().map(|span| span.stage);
     let is_programmed = buffered && stages.any(|stage| stage == Stage::FlashProgram);
-    (of.sectors > 0 && !is_programmed).then_some(Record {
+    (of.sectors > 0 && !is_programmed).then_some(TraceRecord {
         issued_ns: of.issued.since(from).0,
         completed_ns: None,
         think_ns: None,
@@ -124,7 +124,7 @@ fn record(
     })
 }
 
-fn of_kind(records: &[Record], operation: Operation) -> TraceOperation {
+fn of_kind(records: &[TraceRecord], operation: TracedOperation) -> TraceOperation {
     let of_it = records.iter().filter(|one| one.operation == operation);
     TraceOperation {
         requests: of_it.clone().count() as u64,
@@ -134,7 +134,7 @@ fn of_kind(records: &[Record], operation: Operation) -> TraceOperation {
 }
 
 #[derive(Debug)]
-struct Kept(Arc<[Record]>);
+struct Kept(Arc<[TraceRecord]>);
 
 impl Asked for Kept {
     fn requests(&self) -> Requests {

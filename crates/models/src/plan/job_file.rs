@@ -70,7 +70,7 @@ pub fn suite(
 /// like may be the cause.
 fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
     let problems = errors.problems().iter().chain(&file.warnings);
-    match Errors::none_of(problems.cloned().collect()) {
+    match Errors::fail_if_any(problems.cloned().collect()) {
         Ok(()) => LaboratoryError::request(errors),
         Err(all) => LaboratoryError::request(all),
     }

@@ -6,7 +6,7 @@ use crate::model::computer::Computer;
 use crate::rig::ONCE;
 use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
 use diskperf_blocktrace::Form;
-use diskperf_blocktrace::transform::Scale;
+use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{
     CacheMode, Experiment, Nanoseconds, ReplayAddresses, ReplayPace, Setting, SizeChoice,
@@ -305,7 +305,7 @@ fn space(
     replay: &TraceReplay,
     held: &TraceFacts,
     ground: &Ground<'_>,
-) -> Result<(u64, Option<Scale>), LaboratoryError> {
+) -> Result<(u64, Option<AddressScaling>), LaboratoryError> {
     let needed_bytes = held.highest_bytes.max(1).next_multiple_of(FILE_UNIT_BYTES);
     let to_bytes = match replay.addresses {
         ReplayAddresses::Kept => {
@@ -325,7 +325,7 @@ fn space(
         )));
     }
     check_room(replay, ground, to_bytes, to_bytes)?;
-    let scale = Scale {
+    let scale = AddressScaling {
         from_bytes: held.highest_bytes.max(1),
         to_bytes,
         // What is aligned to pages stays so: a drive writes parts of pages at other costs.

@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, ROWS};
 use crate::trace::Trace;
-use diskperf_blocktrace::summary::Interval;
+use diskperf_blocktrace::summary::ActivityInterval;
 use serde_json::{Value, json};
 
 /// Builds the charts of a trace for which it has data.
@@ -19,8 +19,8 @@ fn rate_charts(trace: &Trace) -> Vec<Chart> {
         return Vec::new();
     }
     let seconds = of.series.interval_ns as f64 / 1e9;
-    let rows = |series: &str, value: &dyn Fn(&Interval) -> f64| -> Vec<Value> {
-        let intervals = of.series.filled(of.span_ns).iter().enumerate();
+    let rows = |series: &str, value: &dyn Fn(&ActivityInterval) -> f64| -> Vec<Value> {
+        let intervals = of.series.intervals_until(of.span_ns).iter().enumerate();
         intervals
             .map(|(number, one)| {
                 json!({ "series": series, "at_s": number as f64 * seconds, "value": value(one) })
@@ -28,8 +28,8 @@ fn rate_charts(trace: &Trace) -> Vec<Chart> {
             .collect()
     };
     let per_second = |count: u64| count as f64 / seconds;
-    let mut requests = rows("reads", &|one| per_second(one.reads));
-    requests.extend(rows("writes", &|one| per_second(one.writes)));
+    let mut requests = rows("reads", &|one| per_second(one.read_requests));
+    requests.extend(rows("writes", &|one| per_second(one.write_requests)));
     let mut charts = vec![
         Chart::new(
             "trace-requests",

@@ -1,6 +1,6 @@
 //! Reader for requests in any trace format that has their issue and completion times.
 
-use diskperf_blocktrace::{Operation, ReadOptions, Reader};
+use diskperf_blocktrace::{ReadOptions, TraceReader, TracedOperation};
 use diskperf_diskspecs::trace::{self, Request};
 use std::path::Path;
 
@@ -56,14 +56,14 @@ fn is_validate(text: &str) -> bool {
 fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
     let input = Box::new(std::io::Cursor::new(content));
     let refused = |why: &str| format!("{name}: {why}");
-    let reader = Reader::open(name, input, &ReadOptions::default());
+    let reader = TraceReader::open(name, input, &ReadOptions::default());
     let mut reader = reader.map_err(|error| error.to_string())?;
     let (mut requests, mut overlapping, mut completed_ns) = (Vec::new(), 0, 0);
     while let Some(record) = reader.next() {
         let record = record.map_err(|error| error.to_string())?;
         let operation = match record.operation {
-            Operation::Read => trace::Operation::Read,
-            Operation::Write => trace::Operation::Write,
+            TracedOperation::Read => trace::Operation::Read,
+            TracedOperation::Write => trace::Operation::Write,
             _ => continue,
         };
         let Some(done_ns) = record.completed_ns else {

@@ -88,7 +88,7 @@ impl Ground {
             ));
         }
         if self.is_real {
-            return Errors::none_of(elsewhere::not_on_storage(job));
+            return Errors::fail_if_any(elsewhere::not_on_storage(job));
         }
         if self.direct.is_none() {
             return Ok(());

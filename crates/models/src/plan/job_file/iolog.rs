@@ -4,7 +4,7 @@ use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::job_file::log_paths;
 use diskperf_battery::Script;
-use diskperf_blocktrace::{ReadOptions, Reader};
+use diskperf_blocktrace::{ReadOptions, TraceReader};
 use diskperf_fio::{Errors, JobDefinition, JobFile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ pub(super) fn read(
     Ok(Some(script))
 }
 
-fn open(path: &str, files: &dyn Files) -> Result<Reader, String> {
+fn open(path: &str, files: &dyn Files) -> Result<TraceReader, String> {
     let options = ReadOptions::default();
-    Reader::open(path, files.log(path)?, &options).map_err(|error| error.to_string())
+    TraceReader::open(path, files.log(path)?, &options).map_err(|error| error.to_string())
 }
 
 /// Verifies that each log that the jobs write is a separate file: neither the log of another

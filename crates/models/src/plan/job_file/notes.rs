@@ -8,7 +8,7 @@ const SECTIONS_SHOWN: usize = 3;
 
 /// Returns warnings about the job file, and its ignored options.
 pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
-    let warnings = file.warnings.iter().map(|warning| match warning.place() {
+    let warnings = file.warnings.iter().map(|warning| match warning.span() {
         Some(place) => format!("{place}: {}", warning.title()),
         None => warning.title().to_owned(),
     });

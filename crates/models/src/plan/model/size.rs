@@ -5,7 +5,7 @@ use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium};
-use diskperf_blocktrace::transform::Round;
+use diskperf_blocktrace::transform::SectorRounding;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
 
@@ -154,7 +154,9 @@ impl ModelPlan {
             Workload::JobFile(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
                 format!("give a bs, and offsets, that are multiples of {sector_bytes}")
             }
-            Workload::Replay(_) if !Round::takes(sector_bytes) => format!("replay it on {SMALLER}"),
+            Workload::Replay(_) if !SectorRounding::is_sector_size(sector_bytes) => {
+                format!("replay it on {SMALLER}")
+            }
             Workload::Replay(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
                 format!("add --round-to-sectors={sector_bytes}, which makes whole sectors of them")
             }
