@@ -6,7 +6,7 @@ use diskperf_device::disk::overheads::Before;
 
 /// Service time as a linear function of the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct AffineCost {
+pub(crate) struct LinearCost {
     /// Constant part of the service time, in microseconds.
     pub fixed_us: f64,
     /// Service time per block, in microseconds.
@@ -22,24 +22,31 @@ pub(crate) const PREDECESSOR_KEYS: [(Before, &str); 4] = [
 ];
 
 const POINTS_MIN: usize = 12;
-const OUTLIER_ROUNDS: usize = 8;
+const OUTLIER_ROUNDS_MAX: usize = 8;
 /// Largest difference of service times that count as equal, in microseconds.
-const AGREEMENT_US: f64 = 5.0;
+const AGREEMENT_US_MAX: f64 = 5.0;
 
 /// Fits service time as a line over the number of blocks, after removing outliers, and returns the
 /// errors. Returns `None` if there are too few points.
-pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(AffineCost, [f64; 2])> {
-    solve(points, crossing_us, 2)
+pub(crate) fn fit_linear_cost(
+    points: &[(f64, f64)],
+    crossing_us: f64,
+) -> Option<(LinearCost, [f64; 2])> {
+    solve_linear_cost(points, crossing_us, 2)
 }
 
 /// Fits the constant part of service times whose time per block is known, and returns its error.
 pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64, f64)> {
-    let found = solve(points, block_us, 1);
+    let found = solve_linear_cost(points, block_us, 1);
     found.map(|(line, errors)| (line.fixed_us, errors[0]))
 }
 
 /// Fits a line to service times with one unknown (the constant) or two (also the slope).
-fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(AffineCost, [f64; 2])> {
+fn solve_linear_cost(
+    points: &[(f64, f64)],
+    block_us: f64,
+    unknowns: usize,
+) -> Option<(LinearCost, [f64; 2])> {
     if points.len() < POINTS_MIN {
         return None;
     }
@@ -50,17 +57,17 @@ fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affin
         .collect();
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
-    let mut line = AffineCost {
+    let mut line = LinearCost {
         fixed_us: median,
         block_us,
     };
     let mut errors = [0.0; 2];
-    for _ in 0..OUTLIER_ROUNDS {
+    for _ in 0..OUTLIER_ROUNDS_MAX {
         let residual = |&(blocks, time): &(f64, f64)| time - line.fixed_us - line.block_us * blocks;
         let mut off: Vec<f64> = points.iter().map(|point| residual(point).abs()).collect();
         off.sort_by(f64::total_cmp);
         // Thrice what four of five points are within.
-        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREEMENT_US);
+        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREEMENT_US_MAX);
         let mut normal = NormalEquations::new(unknowns);
         let (mut squares, mut count) = (0.0, 0usize);
         for point in points.iter().filter(|point| residual(point).abs() <= limit) {
@@ -72,7 +79,7 @@ fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affin
         }
         let solved = normal.solve();
         let deviation = (squares / count.max(1) as f64).sqrt();
-        line = AffineCost {
+        line = LinearCost {
             fixed_us: solved.values[0],
             block_us: solved.values.get(1).copied().unwrap_or(block_us),
         };

@@ -5,48 +5,48 @@ mod joint;
 mod scan;
 mod stretches;
 
-use crate::parameter::Parameter;
-use crate::places::Place;
-use scan::PairSpread;
-pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
-pub(crate) use stretches::Stretches;
-use stretches::{Sample, agreement, align};
+use crate::parameter::FittedParameter;
+use crate::places::BlockAddress;
+use scan::ScanScope;
+pub(crate) use scan::{PlatterReference, mean_direction as scan_mean_direction};
+pub(crate) use stretches::PhaseSegments;
+use stretches::{PhaseSample, align_phases, phase_agreement};
 
 /// Source of the sector angles of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Angles {
+pub(crate) enum AngleSource {
     /// Sector angles from the drive's files.
     #[default]
     FromFile,
     /// Fitted skews, each one angle for all zones.
-    Fitted(Skews),
+    Fitted(FittedSkews),
 }
 
 /// Track and cylinder skews in revolutions, with zone origins.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Skews {
+pub(crate) struct FittedSkews {
     /// Skew from a track to the next track of its cylinder.
-    pub track: f64,
+    pub track_skew: f64,
     /// Skew from the first track of a cylinder to that of the next cylinder.
-    pub cylinder: f64,
+    pub cylinder_skew: f64,
     /// Angle of the first sector of each zone.
-    pub origins: Vec<f64>,
+    pub zone_origins: Vec<f64>,
     /// Additional angle from one spare range of cylinders to the next, for each zone.
-    pub range_steps: Vec<f64>,
+    pub spare_range_steps: Vec<f64>,
 }
 
-impl Angles {
+impl AngleSource {
     /// Returns the angle of a block's place, in revolutions.
-    pub(crate) fn angle_of(&self, place: &Place) -> f64 {
+    pub(crate) fn block_angle(&self, place: &BlockAddress) -> f64 {
         match (self, place.in_zone) {
-            (Angles::Fitted(skews), Some(at)) => {
-                skews.origins[at.zone]
-                    + f64::from(at.order) * skews.track
-                    + f64::from(at.cylinder) * skews.cylinder
-                    + f64::from(at.range) * skews.range_steps[at.zone]
+            (AngleSource::Fitted(skews), Some(at)) => {
+                skews.zone_origins[at.zone]
+                    + f64::from(at.order) * skews.track_skew
+                    + f64::from(at.cylinder) * skews.cylinder_skew
+                    + f64::from(at.range) * skews.spare_range_steps[at.zone]
                     + at.within
             }
-            _ => place.filed,
+            _ => place.specified_angle,
         }
     }
 }
@@ -54,52 +54,55 @@ impl Angles {
 /// Rotation period and sector angles that a trace reveals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FittedAngles {
-    pub(crate) angles: Angles,
+    pub(crate) angles: AngleSource,
     pub(crate) period_us: f64,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<FittedParameter>,
     /// Agreement of all references (R) with the fitted angles; 1 if all agree.
-    pub(crate) r: f64,
-    pub(crate) stretches: Stretches,
+    pub(crate) agreement: f64,
+    pub(crate) phase_segments: PhaseSegments,
 }
 
 /// Finds the sector angles from requests that waited for the platter, starting with the period and
 /// the transfer time of a block on the bus.
-pub(crate) fn find(
-    references: &[Reference],
+pub(crate) fn find_angles(
+    references: &[PlatterReference],
     zones: usize,
     surfaces: u32,
     (period_us, crossing_us): (f64, f64),
 ) -> FittedAngles {
     let start = (period_us, crossing_us);
-    let filed = refine_period(references, Angles::FromFile, start);
+    let filed = refine_period(references, AngleSource::FromFile, start);
     let skews = |found: &FittedAngles, gap_share: f64| {
-        let on = PairSpread {
-            zones,
-            surfaces,
-            gap_share,
-            start: (found.period_us, crossing_us),
+        let on = ScanScope {
+            zone_count: zones,
+            surface_count: surfaces,
+            gap_share_max: gap_share,
+            initial_skews: (found.period_us, crossing_us),
         };
-        scan::estimate_skews(references, &found.stretches, &on)
+        scan::estimate_skews(references, &found.phase_segments, &on)
     };
     let unknown = FittedAngles {
         period_us,
         ..FittedAngles::default()
     };
     // Pairs close in time are on one stretch; with the stretches known, all may be paired.
-    let close = skews(&unknown, GAP_SHARE);
-    let close = close.map(|skews| refine_period(references, Angles::Fitted(skews), start));
+    let close = skews(&unknown, PAIR_GAP_SHARE_MAX);
+    let close = close.map(|skews| refine_period(references, AngleSource::Fitted(skews), start));
     let wide = skews(close.as_ref().unwrap_or(&unknown), 1.0);
-    let wide = wide.map(|skews| refine_period(references, Angles::Fitted(skews), start));
+    let wide = wide.map(|skews| refine_period(references, AngleSource::Fitted(skews), start));
     let fitted = [close, wide].into_iter().flatten();
     // The files' skews hold if they explain as much: they are not fitted.
-    fitted.fold(
-        filed,
-        |best, found| if found.r > best.r { found } else { best },
-    )
+    fitted.fold(filed, |best, found| {
+        if found.agreement > best.agreement {
+            found
+        } else {
+            best
+        }
+    })
 }
 
 /// Initial distance of pairs as a share of the trace, whose phase may jump several times.
-const GAP_SHARE: f64 = 1.0 / 8.0;
+const PAIR_GAP_SHARE_MAX: f64 = 1.0 / 8.0;
 /// Rounds that alternate between trace segments of constant phase for a rotation period, and the
 /// period for these segments.
 const REFINEMENT_ROUNDS: usize = 6;
@@ -113,8 +116,8 @@ const JUMP_NATS: f64 = 15.0;
 
 /// Finds phase jumps, and refines angles and period.
 fn refine_period(
-    references: &[Reference],
-    angles: Angles,
+    references: &[PlatterReference],
+    angles: AngleSource,
     (period_us, crossing_us): (f64, f64),
 ) -> FittedAngles {
     let mut period_us = most_likely_period_us(references, &angles, (period_us, crossing_us));
@@ -125,7 +128,7 @@ fn refine_period(
         let (angles, aligned) = align_stretches(references, &angles, start);
         let is_settled = stretches.as_ref() == Some(&aligned.count());
         stretches = Some(aligned.count());
-        let found = joint::refine(references, &angles, aligned, start);
+        let found = joint::refine_angles(references, &angles, aligned, start);
         rounds += 1;
         if is_settled || rounds == REFINEMENT_ROUNDS {
             return found;
@@ -136,8 +139,8 @@ fn refine_period(
 
 /// Returns the rotation period for which a few trace segments of constant phase agree best.
 fn most_likely_period_us(
-    references: &[Reference],
-    angles: &Angles,
+    references: &[PlatterReference],
+    angles: &AngleSource,
     (period_us, crossing_us): (f64, f64),
 ) -> f64 {
     let (Some(first), Some(last)) = (references.first(), references.last()) else {
@@ -145,13 +148,13 @@ fn most_likely_period_us(
     };
     let span_rev = ((last.completion_us - first.completion_us) / period_us).max(1.0);
     let zones = match angles {
-        Angles::FromFile => 1,
-        Angles::Fitted(skews) => skews.origins.len(),
+        AngleSource::FromFile => 1,
+        AngleSource::Fitted(skews) => skews.zone_origins.len(),
     };
     let tried = |step: i32| period_us * (1.0 + f64::from(step) * PERIOD_STEP_REV / span_rev);
     let unlikely = |step: &i32| {
         let samples = to_samples(references, angles, (tried(*step), crossing_us));
-        let (r, jumps) = agreement(&samples, zones);
+        let (r, jumps) = phase_agreement(&samples, zones);
         samples.len() as f64 * (1.0 - r).max(1e-4).ln() + JUMP_NATS * jumps as f64
     };
     // The first period is the first of those that are as likely.
@@ -162,48 +165,51 @@ fn most_likely_period_us(
 }
 
 fn to_samples(
-    references: &[Reference],
-    angles: &Angles,
+    references: &[PlatterReference],
+    angles: &AngleSource,
     (period_us, crossing_us): (f64, f64),
-) -> Vec<Sample> {
-    let sample = |reference: &Reference| Sample {
+) -> Vec<PhaseSample> {
+    let sample = |reference: &PlatterReference| PhaseSample {
         completion_us: reference.completion_us,
         zone: match angles {
-            Angles::FromFile => 0,
-            Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone),
+            AngleSource::FromFile => 0,
+            AngleSource::Fitted(_) => reference.block_address.in_zone.map_or(0, |at| at.zone),
         },
-        turned: reference.first_block_rev(period_us, crossing_us)
-            - angles.angle_of(&reference.place),
+        phase: reference.first_block_rev(period_us, crossing_us)
+            - angles.block_angle(&reference.block_address),
     };
     references.iter().map(sample).collect()
 }
 
 /// Returns the angles with zone origins, and the segments of the trace with constant phase.
 fn align_stretches(
-    references: &[Reference],
-    angles: &Angles,
+    references: &[PlatterReference],
+    angles: &AngleSource,
     start: (f64, f64),
-) -> (Angles, Stretches) {
+) -> (AngleSource, PhaseSegments) {
     let samples = to_samples(references, angles, start);
     match angles {
-        Angles::FromFile => (Angles::FromFile, align(&samples, 1).stretches),
-        Angles::Fitted(skews) => {
+        AngleSource::FromFile => (
+            AngleSource::FromFile,
+            align_phases(&samples, 1).phase_segments,
+        ),
+        AngleSource::Fitted(skews) => {
             let mut skews = skews.clone();
-            let aligned = align(&samples, skews.origins.len());
-            let known = aligned.origins.iter().flatten().next().copied();
-            for (origin, found) in skews.origins.iter_mut().zip(aligned.origins) {
+            let aligned = align_phases(&samples, skews.zone_origins.len());
+            let known = aligned.zone_origins.iter().flatten().next().copied();
+            for (origin, found) in skews.zone_origins.iter_mut().zip(aligned.zone_origins) {
                 *origin += found.or(known).unwrap_or(0.0);
             }
-            (Angles::Fitted(skews), aligned.stretches)
+            (AngleSource::Fitted(skews), aligned.phase_segments)
         }
     }
 }
 
 /// Wraps an angle to within half a revolution of 0.
-pub(crate) fn wrapped(turns: f64) -> f64 {
+pub(crate) fn wrap_revolutions(turns: f64) -> f64 {
     turns - turns.round()
 }
 
-fn angle_parameter(name: String, value: f64, error: f64) -> Parameter {
-    Parameter::around(name, value.rem_euclid(1.0), error)
+fn angle_parameter(name: String, value: f64, error: f64) -> FittedParameter {
+    FittedParameter::with_standard_error(name, value.rem_euclid(1.0), error)
 }

@@ -14,9 +14,9 @@ use std::f64::consts::{PI, SQRT_2};
 const SEEK_KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
 const SEEK_KNOT_INDEX: usize = 7;
 /// Number of terms of an arrival time.
-pub(crate) const TERM_COUNT: usize = SEEK_KNOT_INDEX + SEEK_KNOTS.len();
+pub(crate) const ARRIVAL_TERM_COUNT: usize = SEEK_KNOT_INDEX + SEEK_KNOTS.len();
 /// Names of the terms of an arrival time.
-pub(crate) const TERM_NAMES: &[&str; TERM_COUNT] = &[
+pub(crate) const TERM_NAMES: &[&str; ARRIVAL_TERM_COUNT] = &[
     "constant_us",
     "after_write_us",
     "same_track_us",
@@ -34,18 +34,18 @@ pub(crate) const TERM_NAMES: &[&str; TERM_COUNT] = &[
 ];
 
 /// Returns the correction to the files' seek time for a distance in cylinders, in microseconds.
-pub(crate) fn added_to_seek_us(arrival: &Arrival, distance_cylinders: u32) -> f64 {
+pub(crate) fn added_to_seek_us(arrival: &ArrivalCorrection, distance_cylinders: u32) -> f64 {
     let seek = SeekCircumstances {
         distance_cylinders: distance_cylinders.max(1),
         ..SeekCircumstances::default()
     };
-    let numbers = seek.factors().into_iter().zip(arrival.weights_us);
+    let numbers = seek.term_factors().into_iter().zip(arrival.weights_us);
     let seeks = numbers.skip(SEEK_KNOT_INDEX);
     seeks.map(|(factor, weight)| factor * weight).sum()
 }
 
 /// Indices of the terms that [`added_to_seek_us`] sums.
-pub(crate) const SEEK_TERMS: std::ops::Range<usize> = SEEK_KNOT_INDEX..TERM_COUNT;
+pub(crate) const SEEK_TERMS: std::ops::Range<usize> = SEEK_KNOT_INDEX..ARRIVAL_TERM_COUNT;
 
 /// Returns the index of a term by its name.
 ///
@@ -61,28 +61,28 @@ pub(crate) fn term_index(name: &str) -> usize {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SeekCircumstances {
     /// Seek time or head switch time from the drive's files, in microseconds.
-    pub(crate) filed_us: f64,
+    pub(crate) specified_us: f64,
     pub(crate) distance_cylinders: u32,
     pub(crate) is_inward: bool,
     pub(crate) switches_head: bool,
-    pub(crate) after_write: bool,
+    pub(crate) follows_write: bool,
     pub(crate) is_reading_ahead: bool,
     /// Blocks that must reach the drive before the seek, for a write.
-    pub(crate) blocks: u32,
+    pub(crate) block_count: u32,
 }
 
 impl SeekCircumstances {
     /// Returns the factor of each term for these circumstances.
-    fn factors(&self) -> [f64; TERM_COUNT] {
-        let mut factors = [0.0; TERM_COUNT];
+    fn term_factors(&self) -> [f64; ARRIVAL_TERM_COUNT] {
+        let mut factors = [0.0; ARRIVAL_TERM_COUNT];
         factors[0] = 1.0;
-        factors[1] = f64::from(self.after_write);
+        factors[1] = f64::from(self.follows_write);
         let stays = self.distance_cylinders == 0;
         factors[2] = f64::from(stays && !self.switches_head);
         factors[3] = f64::from(stays && self.switches_head);
         factors[4] = f64::from(!stays && self.is_inward);
         factors[5] = f64::from(self.is_reading_ahead);
-        factors[6] = f64::from(self.blocks);
+        factors[6] = f64::from(self.block_count);
         if !stays {
             let distance = f64::from(self.distance_cylinders).min(SEEK_KNOTS[SEEK_KNOTS.len() - 1]);
             let above = SEEK_KNOTS
@@ -99,9 +99,9 @@ impl SeekCircumstances {
 
 /// Corrections to the files' seek times, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Arrival {
+pub(crate) struct ArrivalCorrection {
     /// Weight of each term, in microseconds per unit of its factor.
-    pub(crate) weights_us: [f64; TERM_COUNT],
+    pub(crate) weights_us: [f64; ARRIVAL_TERM_COUNT],
 }
 
 /// Request that waited for the platter.
@@ -110,15 +110,15 @@ pub(crate) struct ObservedArrival {
     pub(crate) circumstances: SeekCircumstances,
     /// Time from the start of the request until its first sector is under the head, in
     /// microseconds.
-    pub(crate) until_sector_us: f64,
+    pub(crate) time_to_sector_us: f64,
 }
 
 /// Fitted arrival times with their standard errors.
 #[derive(Clone, Debug)]
 pub(crate) struct FittedArrival {
-    pub(crate) arrival: Arrival,
+    pub(crate) correction: ArrivalCorrection,
     /// Standard errors in microseconds; 0 for a term that no request shows.
-    pub(crate) errors_us: [f64; TERM_COUNT],
+    pub(crate) errors_us: [f64; ARRIVAL_TERM_COUNT],
 }
 
 /// Share of requests that no arrival time explains: retries, recalibrations, or a wrong assumption
@@ -134,20 +134,20 @@ const NEWTON_STEPS_MAX: usize = 10;
 const PRIOR_US: f64 = 1500.0;
 /// Range of constants for the first guess, in steps.
 const CONSTANT_TRIALS: std::ops::Range<i32> = -20..80;
-const CONSTANT_STEP_US: f64 = 100.0;
+const CONSTANT_TRIAL_STEP_US: f64 = 100.0;
 
 /// Fits the most likely arrival times of the head over its track.
-pub(crate) fn fit(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
+pub(crate) fn fit_arrival(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
     let rows: Vec<ArrivalRow<'_>> = seen
         .iter()
         .map(|seen| ArrivalRow {
-            factors: seen.circumstances.factors(),
-            seen,
+            factors: seen.circumstances.term_factors(),
+            observed: seen,
         })
         .collect();
     let fit = ArrivalFit { rows, period_us };
     let mut weights = fit.initial_weights();
-    let mut errors_us = [0.0; TERM_COUNT];
+    let mut errors_us = [0.0; ARRIVAL_TERM_COUNT];
     for jitter_us in JITTERS_US {
         let mut reached = fit.log_likelihood(&weights, jitter_us);
         for _ in 0..NEWTON_STEPS_MAX {
@@ -155,7 +155,8 @@ pub(crate) fn fit(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
             for (error, variance) in errors_us.iter_mut().zip(&solution.variances) {
                 *error = variance.sqrt();
             }
-            let total = |weights: &[f64; TERM_COUNT]| fit.log_likelihood(weights, jitter_us);
+            let total =
+                |weights: &[f64; ARRIVAL_TERM_COUNT]| fit.log_likelihood(weights, jitter_us);
             match improve_weights(&weights, &solution.values, reached, total) {
                 Some((next, value)) => (weights, reached) = (next, value),
                 None => break,
@@ -170,7 +171,7 @@ pub(crate) fn fit(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
         }
     }
     FittedArrival {
-        arrival: Arrival {
+        correction: ArrivalCorrection {
             weights_us: weights,
         },
         errors_us,
@@ -178,8 +179,8 @@ pub(crate) fn fit(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
 }
 
 struct ArrivalRow<'s> {
-    factors: [f64; TERM_COUNT],
-    seen: &'s ObservedArrival,
+    factors: [f64; ARRIVAL_TERM_COUNT],
+    observed: &'s ObservedArrival,
 }
 
 struct ArrivalFit<'s> {
@@ -189,14 +190,15 @@ struct ArrivalFit<'s> {
 
 impl ArrivalFit<'_> {
     /// Returns the time from the arrival to the first sector, in microseconds.
-    fn late_by_us(row: &ArrivalRow<'_>, weights: &[f64; TERM_COUNT]) -> f64 {
-        let arrival_us = row.seen.circumstances.filed_us + dot_product(&row.factors, weights);
-        row.seen.until_sector_us - arrival_us
+    fn lateness_us(row: &ArrivalRow<'_>, weights: &[f64; ARRIVAL_TERM_COUNT]) -> f64 {
+        let arrival_us =
+            row.observed.circumstances.specified_us + dot_product(&row.factors, weights);
+        row.observed.time_to_sector_us - arrival_us
     }
 
-    fn log_likelihood(&self, weights: &[f64; TERM_COUNT], jitter_us: f64) -> f64 {
+    fn log_likelihood(&self, weights: &[f64; ARRIVAL_TERM_COUNT], jitter_us: f64) -> f64 {
         let of_one = |row: &ArrivalRow<'_>| {
-            let after_us = Self::late_by_us(row, weights);
+            let after_us = Self::lateness_us(row, weights);
             likelihood(after_us, self.period_us, jitter_us).0.ln()
         };
         let prior = |weight: &f64| (weight / PRIOR_US).powi(2) / 2.0;
@@ -204,24 +206,24 @@ impl ArrivalFit<'_> {
     }
 
     /// Returns the most likely constant with all other terms 0.
-    fn initial_weights(&self) -> [f64; TERM_COUNT] {
+    fn initial_weights(&self) -> [f64; ARRIVAL_TERM_COUNT] {
         let with_constant = |step: i32| {
-            let mut weights = [0.0; TERM_COUNT];
-            weights[0] = f64::from(step) * CONSTANT_STEP_US;
+            let mut weights = [0.0; ARRIVAL_TERM_COUNT];
+            weights[0] = f64::from(step) * CONSTANT_TRIAL_STEP_US;
             weights
         };
         let tried = CONSTANT_TRIALS.map(with_constant);
         let scored = tried.map(|weights| (self.log_likelihood(&weights, JITTERS_US[0]), weights));
         let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-        best.map_or([0.0; TERM_COUNT], |best| best.1)
+        best.map_or([0.0; ARRIVAL_TERM_COUNT], |best| best.1)
     }
 
     /// Returns a step toward the maximum likelihood. The outer product of the gradients
     /// approximates the curvature.
-    fn newton_step(&self, weights: &[f64; TERM_COUNT], jitter_us: f64) -> Solution {
-        let mut normal = NormalEquations::new(TERM_COUNT);
+    fn newton_step(&self, weights: &[f64; ARRIVAL_TERM_COUNT], jitter_us: f64) -> Solution {
+        let mut normal = NormalEquations::new(ARRIVAL_TERM_COUNT);
         for row in &self.rows {
-            let after_us = Self::late_by_us(row, weights);
+            let after_us = Self::lateness_us(row, weights);
             let (probability, slope) = likelihood(after_us, self.period_us, jitter_us);
             let gradient = slope / probability;
             if gradient != 0.0 {
@@ -242,11 +244,11 @@ impl ArrivalFit<'_> {
 
 /// Halves a step until it improves the likelihood.
 fn improve_weights(
-    weights: &[f64; TERM_COUNT],
+    weights: &[f64; ARRIVAL_TERM_COUNT],
     step: &[f64],
     reached: f64,
-    total: impl Fn(&[f64; TERM_COUNT]) -> f64,
-) -> Option<([f64; TERM_COUNT], f64)> {
+    total: impl Fn(&[f64; ARRIVAL_TERM_COUNT]) -> f64,
+) -> Option<([f64; ARRIVAL_TERM_COUNT], f64)> {
     let mut share = 1.0;
     while share > 0.01 {
         let mut next = *weights;
@@ -262,7 +264,7 @@ fn improve_weights(
     None
 }
 
-fn dot_product(a: &[f64; TERM_COUNT], b: &[f64; TERM_COUNT]) -> f64 {
+fn dot_product(a: &[f64; ARRIVAL_TERM_COUNT], b: &[f64; ARRIVAL_TERM_COUNT]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

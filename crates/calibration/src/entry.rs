@@ -5,13 +5,13 @@ mod geometry;
 mod keys;
 
 pub use geometry::BLOCK_BYTES;
-pub use keys::made_of;
+pub use keys::source_keys;
 
 use crate::CalibrationError;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_diskspecs::Drive;
+use diskperf_diskspecs::SpecifiedDrive;
 use std::fmt::Write;
 
 /// Catalogue entry made from a drive's files.
@@ -20,9 +20,9 @@ pub struct DriveEntry {
     /// TOML text of the entry.
     pub text: String,
     /// Number of zones, or of extents of a layout without zones.
-    pub zones: usize,
+    pub zone_count: usize,
     /// Differences between the drive's files and the modelled drive, as readable notes.
-    pub differs: Vec<String>,
+    pub differences: Vec<String>,
 }
 
 impl DriveEntry {
@@ -31,7 +31,7 @@ impl DriveEntry {
     /// # Errors
     ///
     /// A layout with more extents than an entry can list.
-    pub fn new(drive: &Drive, file: &str) -> Result<DriveEntry, String> {
+    pub fn new(drive: &SpecifiedDrive, file: &str) -> Result<DriveEntry, String> {
         let name = match drive.name.is_empty() {
             true => &drive.model.name,
             false => &drive.name,
@@ -44,19 +44,21 @@ impl DriveEntry {
         differs.append(&mut entry.notes);
         Ok(DriveEntry {
             text: entry.into_text(),
-            zones,
-            differs,
+            zone_count: zones,
+            differences: differs,
         })
     }
 }
 
 /// Returns the disk that a drive's files specify.
-pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, CalibrationError> {
+pub(crate) fn drive_specification(
+    drive: &SpecifiedDrive,
+) -> Result<DiskSpecification, CalibrationError> {
     const NAME: &str = "imported";
-    let refused = |why: String| CalibrationError::Drive { why };
+    let refused = |why: String| CalibrationError::InvalidDrive { why };
     let entry = DriveEntry::new(drive, NAME).map_err(refused)?;
     let path = format!("drives/{NAME}.toml");
-    let catalogue = Catalogue::embedded().with_text(&path, &entry.text);
+    let catalogue = Catalogue::embedded().with_file(&path, &entry.text);
     let found = DeviceSpecification::of(&catalogue, NAME);
     let found = found.map_err(|errors| refused(errors.to_string()))?;
     let disk = found.disk().cloned();
@@ -71,7 +73,7 @@ pub(crate) const ZONE_COLUMNS: &str = "first cylinder, last cylinder, sectors pe
 pub(crate) struct EntryWriter {
     text: String,
     /// Whether values outside the range of a modelled drive are clamped.
-    is_limited: bool,
+    are_values_limited: bool,
     notes: Vec<String>,
 }
 
@@ -80,8 +82,8 @@ impl EntryWriter {
     pub(crate) fn for_drive(description: &str, source: &str) -> Self {
         let text = format!(
             "description = {}\nsource = {}\nkind = \"drive\"\n\n",
-            quoted(description),
-            quoted(source)
+            quote_text(description),
+            quote_text(source)
         );
         Self::new(text, true)
     }
@@ -89,60 +91,60 @@ impl EntryWriter {
     fn new(text: String, is_limited: bool) -> Self {
         Self {
             text,
-            is_limited,
+            are_values_limited: is_limited,
             notes: Vec::new(),
         }
     }
 
     /// Starts an entry that inherits the numbers of another drive and overrides some.
-    pub(crate) fn layer_over(of: &str, description: &str, source: &str) -> Self {
+    pub(crate) fn new_layer(of: &str, description: &str, source: &str) -> Self {
         let text = format!(
             "extends = {}\ndescription = {}\nsource = {}\n\n",
-            quoted(of),
-            quoted(description),
-            quoted(source)
+            quote_text(of),
+            quote_text(description),
+            quote_text(source)
         );
         Self::new(text, false)
     }
 
-    fn line(&mut self, key: &str, value: &str) {
+    fn write_line(&mut self, key: &str, value: &str) {
         writeln!(self.text, "{key} = {value}").expect("memory takes text");
     }
 
     /// Writes a key whose value is a choice.
     pub(crate) fn write_word(&mut self, key: &str, value: &str) {
-        self.line(key, &quoted(value));
+        self.write_line(key, &quote_text(value));
     }
 
     /// Writes a key whose value is true or false.
     pub(crate) fn write_flag(&mut self, key: &str, value: bool) {
-        self.line(key, if value { "true" } else { "false" });
+        self.write_line(key, if value { "true" } else { "false" });
     }
 
     /// Writes an integer, clamped to the range of a modelled drive.
     pub(crate) fn write_integer(&mut self, key: &str, value: u64) {
         let near = self.limit_to_range(key, value as f64);
         let value = near.map_or(value, |near| near as u64);
-        self.line(key, &value.to_string());
+        self.write_line(key, &value.to_string());
     }
 
     /// Writes a number in full precision, clamped to the range of a modelled drive.
     pub(crate) fn write_number(&mut self, key: &str, value: f64) {
         let value = self.limit_to_range(key, value).unwrap_or(value);
-        self.line(key, &format!("{value:?}"));
+        self.write_line(key, &format!("{value:?}"));
     }
 
     /// Returns the nearest value that a modelled drive accepts, or `None` if it accepts the given
     /// one.
     fn limit_to_range(&mut self, key: &str, value: f64) -> Option<f64> {
-        let range = keys::range(key)?;
-        if !self.is_limited || range.contains(&value) {
+        let range = keys::key_range(key)?;
+        if !self.are_values_limited || range.contains(&value) {
             return None;
         }
         // Infinite overheads of a scale of 0 are none.
         let number = if value.is_nan() { 0.0 } else { value };
         let near = number.clamp(*range.start(), *range.end());
-        let keys = made_of(key).first().copied().unwrap_or_default();
+        let keys = source_keys(key).first().copied().unwrap_or_default();
         let (low, high) = (range.start(), range.end());
         self.notes.push(format!(
             "{keys}: the files make it {value}, and `{key}` of a modelled drive is from {low} to {high}; taken as {near}"
@@ -152,7 +154,7 @@ impl EntryWriter {
 
     /// Writes the source of the preceding number.
     pub(crate) fn write_source(&mut self, key: &str, why: &str) {
-        self.line(&format!("{key}_source"), &quoted(why));
+        self.write_line(&format!("{key}_source"), &quote_text(why));
     }
 
     /// Writes a table of numbers, one line per row; writes nothing for an empty table.
@@ -187,7 +189,7 @@ fn to_plain_decimal(number: f64) -> String {
 }
 
 /// Quotes text as a TOML basic string.
-pub fn quoted(text: &str) -> String {
+pub fn quote_text(text: &str) -> String {
     let mut all = String::from("\"");
     for one in text.chars() {
         match one {

@@ -12,14 +12,14 @@ use diskperf_device::disk::seek::SeekSpecification;
 
 /// Returns the keys in which `fitted` differs from `filed`, as a layer over the entry `name` of the
 /// latter.
-pub fn layer(
+pub fn render_layer(
     (filed, fitted): (&DiskSpecification, &DiskSpecification),
     name: &str,
     source: &str,
 ) -> String {
     let description = format!("{name}, with what its trace shows of it.");
     let mut layer = LayerWriter {
-        entry: EntryWriter::layer_over(name, &description, source),
+        entry: EntryWriter::new_layer(name, &description, source),
     };
     layer.write_mechanism(filed, fitted);
     layer.write_firmware(filed, fitted);

@@ -3,9 +3,9 @@
 /// Accumulated sums of the normal equations of a least-squares fit.
 #[derive(Clone, Debug)]
 pub(crate) struct NormalEquations {
-    unknowns: usize,
+    unknown_count: usize,
     matrix: Vec<f64>,
-    right: Vec<f64>,
+    right_side: Vec<f64>,
 }
 
 /// Solution with variances that assume a residual variance of 1.
@@ -18,25 +18,25 @@ pub(crate) struct Solution {
 impl NormalEquations {
     pub(crate) fn new(unknowns: usize) -> NormalEquations {
         NormalEquations {
-            unknowns,
+            unknown_count: unknowns,
             matrix: vec![0.0; unknowns * unknowns],
-            right: vec![0.0; unknowns],
+            right_side: vec![0.0; unknowns],
         }
     }
 
     /// Adds an equation: its coefficients, its right-hand side and its weight.
     pub(crate) fn add(&mut self, row: &[(usize, f64)], value: f64, weight: f64) {
         for &(i, a) in row {
-            self.right[i] += weight * a * value;
+            self.right_side[i] += weight * a * value;
             for &(j, b) in row {
-                self.matrix[i * self.unknowns + j] += weight * a * b;
+                self.matrix[i * self.unknown_count + j] += weight * a * b;
             }
         }
     }
 
     /// Solves the equations. An unknown without an equation is 0, with variance 0.
     pub(crate) fn solve(&self) -> Solution {
-        let n = self.unknowns;
+        let n = self.unknown_count;
         let at = |i: usize, j: usize| self.matrix[i * n + j];
         // Columns of one length, and a trace of a ridge: collinear unknowns share.
         let scale: Vec<f64> = (0..n)
@@ -64,11 +64,11 @@ impl NormalEquations {
                 };
             }
         }
-        let scaled: Vec<f64> = (0..n).map(|i| self.right[i] * scale[i]).collect();
-        let values = substitute(&lower, &scaled);
+        let scaled: Vec<f64> = (0..n).map(|i| self.right_side[i] * scale[i]).collect();
+        let values = back_substitute(&lower, &scaled);
         let variances = (0..n).map(|i| {
             let unit: Vec<f64> = (0..n).map(|j| f64::from(i == j)).collect();
-            substitute(&lower, &unit)[i] * scale[i] * scale[i]
+            back_substitute(&lower, &unit)[i] * scale[i] * scale[i]
         });
         Solution {
             variances: variances.collect(),
@@ -78,7 +78,7 @@ impl NormalEquations {
 }
 
 /// Solves L L' x = y for a lower triangular matrix L.
-fn substitute(lower: &[f64], right: &[f64]) -> Vec<f64> {
+fn back_substitute(lower: &[f64], right: &[f64]) -> Vec<f64> {
     let n = right.len();
     let mut x = right.to_vec();
     for i in 0..n {

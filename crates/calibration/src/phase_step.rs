@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseStep {
     /// Index of the first request after the jump, counted from 1 over the whole trace.
-    pub request: usize,
+    pub request_index: usize,
     /// Rotation that is missing from the trace's times, in revolutions from -0.5 to 0.5.
-    pub turned_rev: f64,
+    pub phase_shift_rev: f64,
 }

@@ -1,11 +1,11 @@
 //! Requests of a trace with the physical places of their blocks.
 
 use diskperf_device::disk::layout::{self, InZone, Layout};
-use diskperf_diskspecs::trace::Request;
+use diskperf_diskspecs::trace::ValidationRequest;
 
 /// Physical place of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct BlockAddress {
     /// Cylinder, counted from the outermost.
     pub cylinder: u32,
     /// Head index, which identifies the surface.
@@ -13,25 +13,25 @@ pub(crate) struct Place {
     /// Sectors per track at this place.
     pub sectors_per_track: u32,
     /// Angle of the sector according to the drive's files, in revolutions.
-    pub filed: f64,
+    pub specified_angle: f64,
     /// Position in the zone; `None` if the layout has no zone skews.
     pub in_zone: Option<InZone>,
 }
 
-impl Place {
+impl BlockAddress {
     /// Returns the place of a block of the drive.
-    pub(crate) fn at(layout: &Layout, block: u64) -> Place {
+    pub(crate) fn locate(layout: &Layout, block: u64) -> BlockAddress {
         let place = layout.locate(block);
-        Place {
+        BlockAddress {
             cylinder: place.cylinder,
             head: place.head,
             sectors_per_track: place.sectors_per_track,
-            filed: place.start.revolutions(),
+            specified_angle: place.start.revolutions(),
             in_zone: layout.in_zone(block),
         }
     }
 
-    fn is_on_track_of(&self, other: &layout::Place) -> bool {
+    fn is_on_same_track(&self, other: &layout::Place) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 }
@@ -40,49 +40,49 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RequestPiece {
     /// Place of the first block of the part.
-    pub place: Place,
+    pub address: BlockAddress,
     /// Number of the request's blocks on the track.
-    pub blocks: u32,
+    pub block_count: u32,
 }
 
 /// Request with the places of its blocks.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedRequest {
     /// Request from the trace.
-    pub request: Request,
+    pub request: ValidationRequest,
     /// Parts of the request by track, in the order of transfer; at least one.
-    pub pieces: Vec<RequestPiece>,
+    pub track_pieces: Vec<RequestPiece>,
 }
 
-impl Placed {
+impl LocatedRequest {
     /// Returns the place of the request's first block.
-    pub(crate) fn first(&self) -> &Place {
-        &self.pieces[0].place
+    pub(crate) fn first_address(&self) -> &BlockAddress {
+        &self.track_pieces[0].address
     }
 
     /// Returns the block after the request's last one.
-    pub(crate) fn end(&self) -> u64 {
-        self.request.first_block + u64::from(self.request.blocks)
+    pub(crate) fn end_block(&self) -> u64 {
+        self.request.first_block + u64::from(self.request.block_count)
     }
 }
 
 /// Request of a trace that exceeds its drive's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beyond {
+pub struct RequestBeyondCapacity {
     /// Index of the request, counted from 1.
-    pub request: usize,
+    pub request_index: usize,
     /// First block of the request.
     pub first_block: u64,
     /// Number of blocks of the drive.
-    pub blocks: u64,
+    pub capacity_blocks: u64,
 }
 
-impl std::fmt::Display for Beyond {
+impl std::fmt::Display for RequestBeyondCapacity {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Beyond {
-            request,
+        let RequestBeyondCapacity {
+            request_index: request,
             first_block,
-            blocks,
+            capacity_blocks: blocks,
         } = self;
         write!(
             out,
@@ -91,27 +91,32 @@ impl std::fmt::Display for Beyond {
     }
 }
 
-impl std::error::Error for Beyond {}
+impl std::error::Error for RequestBeyondCapacity {}
 
 /// Locates the blocks of a trace's requests.
 ///
 /// # Errors
 ///
 /// First request that exceeds the drive's capacity.
-pub(crate) fn place_all(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed>, Beyond> {
-    let one = |(index, request): (usize, &Request)| {
-        place_request(layout, request).ok_or(Beyond {
-            request: index + 1,
+pub(crate) fn locate_requests(
+    layout: &Layout,
+    requests: &[ValidationRequest],
+) -> Result<Vec<LocatedRequest>, RequestBeyondCapacity> {
+    let one = |(index, request): (usize, &ValidationRequest)| {
+        locate_request(layout, request).ok_or(RequestBeyondCapacity {
+            request_index: index + 1,
             first_block: request.first_block,
-            blocks: layout.sectors(),
+            capacity_blocks: layout.sectors(),
         })
     };
     requests.iter().enumerate().map(one).collect()
 }
 
-fn place_request(layout: &Layout, request: &Request) -> Option<Placed> {
-    let end = request.first_block.checked_add(request.blocks.into())?;
-    if end > layout.sectors() || request.blocks == 0 {
+fn locate_request(layout: &Layout, request: &ValidationRequest) -> Option<LocatedRequest> {
+    let end = request
+        .first_block
+        .checked_add(request.block_count.into())?;
+    if end > layout.sectors() || request.block_count == 0 {
         return None;
     }
     let mut pieces: Vec<RequestPiece> = Vec::new();
@@ -120,16 +125,18 @@ fn place_request(layout: &Layout, request: &Request) -> Option<Placed> {
         let run = layout.run(block);
         let blocks = run.sectors.min((end - block) as u32);
         match pieces.last_mut() {
-            Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
+            Some(piece) if piece.address.is_on_same_track(&run.place) => {
+                piece.block_count += blocks
+            }
             _ => pieces.push(RequestPiece {
-                place: Place::at(layout, block),
-                blocks,
+                address: BlockAddress::locate(layout, block),
+                block_count: blocks,
             }),
         }
         block += u64::from(blocks);
     }
-    Some(Placed {
+    Some(LocatedRequest {
         request: *request,
-        pieces,
+        track_pieces: pieces,
     })
 }

@@ -4,9 +4,9 @@
 //! operation, the actuator position and the seek distance. The drive model has the same terms as
 //! separate times, none of which may be negative. Their common part is assigned to the firmware.
 
-use crate::angles::Angles;
-use crate::arrival::{Arrival, FittedArrival, SEEK_TERMS, added_to_seek_us, term_index};
-use crate::replay::us;
+use crate::angles::AngleSource;
+use crate::arrival::{ArrivalCorrection, FittedArrival, SEEK_TERMS, added_to_seek_us, term_index};
+use crate::replay::us_from_time;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::link::Delivery;
 use diskperf_device::disk::mechanism::Mechanism;
@@ -19,13 +19,13 @@ const BLOCK_BYTES: f64 = 512.0;
 const SEEK_POINT_RATIO: f64 = 1.2;
 
 /// Converts microseconds to milliseconds with nanosecond resolution, as the catalogue stores them.
-pub(crate) fn ms(us: f64) -> f64 {
+pub(crate) fn rounded_ms(us: f64) -> f64 {
     (us * 1e3).round() / 1e6
 }
 
 /// Converts microseconds to milliseconds; a negative time becomes 0.
-fn time_ms(us: f64) -> f64 {
-    ms(us.max(0.0))
+fn nonnegative_ms(us: f64) -> f64 {
+    rounded_ms(us.max(0.0))
 }
 
 /// Converts the transfer time of a block to a rate in whole bytes per second, as the catalogue
@@ -55,7 +55,7 @@ pub(crate) fn merge_overheads(disk: &mut DiskSpecification) {
 
 /// Adds a time in microseconds to all constants of a kind of command; results below 0 become 0.
 pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
-    let shifted = |time: f64| time_ms(time * 1e3 + by_us);
+    let shifted = |time: f64| nonnegative_ms(time * 1e3 + by_us);
     *after = After {
         after_read_ms: shifted(after.after_read_ms),
         after_write_ms: shifted(after.after_write_ms),
@@ -67,18 +67,18 @@ pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
 /// Stores skews and zone origins in the layout. The fit places a sector where its data start to
 /// cross the link, which is after it has passed. The platter angle is one sector less, and that is
 /// a different angle in each zone.
-pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
+pub(crate) fn propose_angles(disk: &mut DiskSpecification, angles: &AngleSource) {
     let layout = &mut disk.mechanism.layout;
     let other_tracks = f64::from(layout.surfaces - 1);
     for (number, zone) in layout.zones.iter_mut().enumerate() {
-        if let Angles::Fitted(skews) = angles {
-            zone.track_skew_rev = skews.track.rem_euclid(1.0);
+        if let AngleSource::Fitted(skews) = angles {
+            zone.track_skew_rev = skews.track_skew.rem_euclid(1.0);
             // From a cylinder's last track to the next one's first; the fit counts from the
             // first.
-            let across = skews.cylinder - other_tracks * skews.track;
+            let across = skews.cylinder_skew - other_tracks * skews.track_skew;
             zone.cylinder_skew_rev = across.rem_euclid(1.0);
-            zone.origin_rev = skews.origins[number];
-            zone.range_skew_rev = skews.range_steps[number].rem_euclid(1.0);
+            zone.origin_rev = skews.zone_origins[number];
+            zone.range_skew_rev = skews.spare_range_steps[number].rem_euclid(1.0);
         }
         zone.origin_rev -= 1.0 / f64::from(zone.sectors_per_track);
     }
@@ -103,25 +103,25 @@ pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
 /// Terms of an arrival time in the form of the drive model, in microseconds.
 #[derive(Clone, Copy, Debug)]
 struct ArrivalTerms {
-    constant: f64,
-    after_write: f64,
+    constant_us: f64,
+    after_write_us: f64,
     /// Additional arrival time during read-ahead, in microseconds; absent if no request shows it.
-    reading_ahead: Option<f64>,
-    same_track: f64,
+    reading_ahead_us: Option<f64>,
+    same_track_us: f64,
     /// Head switch time, including that of the files.
-    head_switch: f64,
-    inward: f64,
-    block: f64,
+    head_switch_us: f64,
+    inward_us: f64,
+    block_us: f64,
     /// Time subtracted from each seek because it is common to all seeks.
-    seek_offset: f64,
+    seek_offset_us: f64,
 }
 
 impl ArrivalTerms {
     fn new(of: &FittedArrival, filed_head_switch_us: f64) -> ArrivalTerms {
-        let term = |name: &str| of.arrival.weights_us[term_index(name)];
+        let term = |name: &str| of.correction.weights_us[term_index(name)];
         let is_seen = |name: &str| of.errors_us[term_index(name)] > 0.0;
         let seeks = SEEK_TERMS.filter(|index| of.errors_us[*index] > 0.0);
-        let seeks: Vec<f64> = seeks.map(|index| of.arrival.weights_us[index]).collect();
+        let seeks: Vec<f64> = seeks.map(|index| of.correction.weights_us[index]).collect();
         // The fit has one sum of both: that seeks are those of the files, on average, is
         // what tells them apart.
         let mean = seeks.iter().sum::<f64>() / seeks.len().max(1) as f64;
@@ -129,31 +129,33 @@ impl ArrivalTerms {
         let same_track = term("same_track_us") - mean;
         let common = mean + same_track.min(0.0);
         ArrivalTerms {
-            constant: term("constant_us") + common,
-            after_write: term("after_write_us"),
-            reading_ahead: is_seen("reading_ahead_us").then(|| term("reading_ahead_us")),
-            same_track: same_track.max(0.0),
-            head_switch: filed_head_switch_us + term("head_switch_us") - common,
-            inward: term("inward_us"),
-            block: term("block_us"),
-            seek_offset: common,
+            constant_us: term("constant_us") + common,
+            after_write_us: term("after_write_us"),
+            reading_ahead_us: is_seen("reading_ahead_us").then(|| term("reading_ahead_us")),
+            same_track_us: same_track.max(0.0),
+            head_switch_us: filed_head_switch_us + term("head_switch_us") - common,
+            inward_us: term("inward_us"),
+            block_us: term("block_us"),
+            seek_offset_us: common,
         }
     }
 
     fn command_overhead(&self, earlier_us: f64) -> After {
-        let constant = self.constant - earlier_us;
+        let constant = self.constant_us - earlier_us;
         After {
-            after_read_ms: time_ms(constant),
-            after_write_ms: time_ms(constant + self.after_write),
+            after_read_ms: nonnegative_ms(constant),
+            after_write_ms: nonnegative_ms(constant + self.after_write_us),
             sequential_ms: None,
-            reading_ahead_ms: self.reading_ahead.map(|us| time_ms(constant + us)),
+            reading_ahead_ms: self
+                .reading_ahead_us
+                .map(|us| nonnegative_ms(constant + us)),
         }
     }
 }
 
 /// Stores arrival times in a disk: those of reads, and those of writes if the disk completes writes
 /// on the medium. `filed` has the files' seek times.
-pub(crate) fn put_arrivals(
+pub(crate) fn propose_arrivals(
     disk: &mut DiskSpecification,
     filed: (&DiskSpecification, &Mechanism),
     (read, write): (&FittedArrival, Option<&FittedArrival>),
@@ -163,34 +165,34 @@ pub(crate) fn put_arrivals(
     let reads = ArrivalTerms::new(read, filed_mechanism.head_switch_ms * 1e3);
     disk.overheads.read_miss = reads.command_overhead(sector_us);
     let mechanism = &mut disk.mechanism;
-    mechanism.same_track_ms[0] = time_ms(reads.same_track);
-    mechanism.head_switch_ms = time_ms(reads.head_switch);
-    mechanism.inward_ms[0] = ms(reads.inward);
-    mechanism.seek = fitted_seeks(filed, &read.arrival, false, reads.seek_offset);
+    mechanism.same_track_ms[0] = nonnegative_ms(reads.same_track_us);
+    mechanism.head_switch_ms = nonnegative_ms(reads.head_switch_us);
+    mechanism.inward_ms[0] = rounded_ms(reads.inward_us);
+    mechanism.seek = fitted_seeks(filed, &read.correction, false, reads.seek_offset_us);
     let Some(write) = write else { return };
     let with_settle_ms = filed_mechanism.head_switch_ms + filed_mechanism.write_settle_ms;
     let writes = ArrivalTerms::new(write, with_settle_ms * 1e3);
     // What each sector has to be there before the platter: the link is as much slower, and
     // its data come by the time that the firmware takes for them.
-    let rate = bytes_per_s(sector_us + writes.block.max(0.0));
+    let rate = bytes_per_s(sector_us + writes.block_us.max(0.0));
     disk.link.write_bytes_per_s = Some(rate);
     disk.overheads.write = writes.command_overhead(sector_us);
-    disk.overheads.write_sector_ms = time_ms(writes.block);
+    disk.overheads.write_sector_ms = nonnegative_ms(writes.block_us);
     // What a write's change of the head takes longer than a read's: its settling, which
     // seeks of writes have too.
-    let settle = writes.head_switch - reads.head_switch;
-    mechanism.same_track_ms[1] = time_ms(writes.same_track);
-    mechanism.write_settle_ms = ms(settle);
-    mechanism.inward_ms[1] = ms(writes.inward);
-    let off = writes.seek_offset + settle;
-    mechanism.write_seek = Some(fitted_seeks(filed, &write.arrival, true, off));
+    let settle = writes.head_switch_us - reads.head_switch_us;
+    mechanism.same_track_ms[1] = nonnegative_ms(writes.same_track_us);
+    mechanism.write_settle_ms = rounded_ms(settle);
+    mechanism.inward_ms[1] = rounded_ms(writes.inward_us);
+    let off = writes.seek_offset_us + settle;
+    mechanism.write_seek = Some(fitted_seeks(filed, &write.correction, true, off));
 }
 
 /// Returns a seek table from the files' seek times plus the fitted corrections, minus a common
 /// time.
 fn fitted_seeks(
     (filed, arm): (&DiskSpecification, &Mechanism),
-    arrival: &Arrival,
+    arrival: &ArrivalCorrection,
     write: bool,
     seek_offset_us: f64,
 ) -> SeekSpecification {
@@ -199,9 +201,9 @@ fn fitted_seeks(
         false => 0.0,
     };
     let time = |distance: u32| {
-        let filed_us = us(arm.seek().between(0, distance, write)) + settle_us;
+        let filed_us = us_from_time(arm.seek().between(0, distance, write)) + settle_us;
         let time_us = filed_us + added_to_seek_us(arrival, distance) - seek_offset_us;
-        (distance, time_ms(time_us))
+        (distance, nonnegative_ms(time_us))
     };
     let last = arm.layout().cylinders().saturating_sub(1).max(1);
     let mut distances = std::collections::BTreeSet::from([last]);

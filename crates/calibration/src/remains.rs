@@ -7,107 +7,113 @@
 mod suppose;
 
 use crate::arrival::JITTER_US;
-use crate::places::Placed;
-use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us};
+use crate::places::LocatedRequest;
+use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us_from_time};
 use diskperf_device::disk::device::{Answer, DiskSpecification};
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::trace::Operation;
-use suppose::{HiddenState, try_hidden_states};
+use diskperf_diskspecs::phase::ThinkPosition;
+use diskperf_diskspecs::trace::ValidationOperation;
+use suppose::{HiddenState, explain_by_hidden_state};
 
 /// Cause of a prediction error above half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum PredictionErrorCause {
     /// Buffer hit on the drive, but not in the model.
-    Held,
+    UnpredictedHit,
     /// Buffer hit in the model, but not on the drive.
-    NotHeld,
+    UnpredictedMiss,
     /// Whole revolutions: the actuator arrived at nearly the same time as the sector, within the
     /// scatter of arrival times.
-    AtSector,
+    ArrivalNearSector,
     /// Whole revolutions: different buffer contents or read-ahead progress explain the request.
     BufferState,
     /// Whole revolutions: an early-completed write had left the actuator elsewhere, or was destaged
     /// at another time; this explains the request.
     Destage,
     /// Whole revolutions: the actuator was faster or slower than on other seeks of that distance.
-    Seek,
+    SeekTime,
     /// Pause that started while the replay was off by part of a revolution; this request makes up
     /// for it.
     CarriedOver,
     /// Any other cause, such as a retry or a wrong constant.
-    Time,
+    Unexplained,
 }
 
-impl Cause {
+impl PredictionErrorCause {
     /// All causes of prediction errors.
-    pub const ALL: [Cause; 8] = [
-        Cause::Held,
-        Cause::NotHeld,
-        Cause::AtSector,
-        Cause::BufferState,
-        Cause::Destage,
-        Cause::Seek,
-        Cause::CarriedOver,
-        Cause::Time,
+    pub const ALL: [PredictionErrorCause; 8] = [
+        PredictionErrorCause::UnpredictedHit,
+        PredictionErrorCause::UnpredictedMiss,
+        PredictionErrorCause::ArrivalNearSector,
+        PredictionErrorCause::BufferState,
+        PredictionErrorCause::Destage,
+        PredictionErrorCause::SeekTime,
+        PredictionErrorCause::CarriedOver,
+        PredictionErrorCause::Unexplained,
     ];
 
     /// Returns a short description of the cause of a prediction error.
-    pub fn name(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
-            Cause::Held => "read from the buffer by the drive only",
-            Cause::NotHeld => "read from the buffer by the model only",
-            Cause::AtSector => "revolution: seek ended at the sector",
-            Cause::BufferState => "revolution: buffer state unknown",
-            Cause::Destage => "revolution: destage position unknown",
-            Cause::Seek => "revolution: none of these, so the seek",
-            Cause::CarriedOver => "carried over from the request before",
-            Cause::Time => "less than a revolution",
+            PredictionErrorCause::UnpredictedHit => "read from the buffer by the drive only",
+            PredictionErrorCause::UnpredictedMiss => "read from the buffer by the model only",
+            PredictionErrorCause::ArrivalNearSector => "revolution: seek ended at the sector",
+            PredictionErrorCause::BufferState => "revolution: buffer state unknown",
+            PredictionErrorCause::Destage => "revolution: destage position unknown",
+            PredictionErrorCause::SeekTime => "revolution: none of these, so the seek",
+            PredictionErrorCause::CarriedOver => "carried over from the request before",
+            PredictionErrorCause::Unexplained => "less than a revolution",
         }
     }
 
     /// Reports whether prediction errors with this cause are whole revolutions.
     pub fn is_revolution(self) -> bool {
         match self {
-            Cause::AtSector | Cause::BufferState | Cause::Destage | Cause::Seek => true,
-            Cause::Held | Cause::NotHeld | Cause::CarriedOver | Cause::Time => false,
+            PredictionErrorCause::ArrivalNearSector
+            | PredictionErrorCause::BufferState
+            | PredictionErrorCause::Destage
+            | PredictionErrorCause::SeekTime => true,
+            PredictionErrorCause::UnpredictedHit
+            | PredictionErrorCause::UnpredictedMiss
+            | PredictionErrorCause::CarriedOver
+            | PredictionErrorCause::Unexplained => false,
         }
     }
 }
 
 /// Request whose prediction error exceeds half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Off {
+pub struct MispredictedRequest {
     /// Index of the request, counted from 1 over the whole trace.
-    pub request: usize,
+    pub request_index: usize,
     /// Cause of the prediction error.
-    pub cause: Cause,
+    pub cause: PredictionErrorCause,
     /// Modelled minus measured service time, in microseconds.
     pub error_us: f64,
     /// Shift of the actuator's arrival that would give the measured revolution, in microseconds;
     /// negative means earlier. Present for errors of whole revolutions.
-    pub arrival_off_us: Option<f64>,
+    pub arrival_error_us: Option<f64>,
 }
 
 /// Mispredicted requests with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Remaining {
+pub struct CauseTotal {
     /// Cause of the prediction errors.
-    pub cause: Cause,
+    pub cause: PredictionErrorCause,
     /// Number of requests whose prediction error has this cause.
-    pub requests: usize,
+    pub request_count: usize,
     /// Number of requests with this cause for which the drive was slower than the model.
-    pub drive_slower: usize,
+    pub drive_slower_count: usize,
     /// Share of the requests with this cause in the total squared error, in percent.
     pub squared_error_percent: f64,
 }
 
 /// Prediction errors of a replay above half a millisecond.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Remains {
+pub struct RemainingErrors {
     /// Numbers of errors by cause; causes without errors are omitted.
-    pub causes: Vec<Remaining>,
+    pub cause_totals: Vec<CauseTotal>,
     /// Mispredicted requests in the order of the trace.
-    pub off: Vec<Off>,
+    pub mispredicted: Vec<MispredictedRequest>,
 }
 
 /// Largest error of a correctly predicted request, in microseconds.
@@ -116,8 +122,8 @@ const PREDICTED_US_MAX: f64 = 500.0;
 /// sector.
 const ARRIVAL_SCATTER_DEVIATIONS: f64 = 3.0;
 
-struct MispredictedRequest<'m> {
-    placed: &'m Placed,
+struct RequestError<'m> {
+    request: &'m LocatedRequest,
     served: ServedRequest,
     error_us: f64,
     /// Lead of the replay's clock over the drive's at the arrival of the request, in microseconds.
@@ -129,11 +135,11 @@ struct MispredictedRequest<'m> {
 /// Finds the prediction errors of a replay from request `first` on.
 pub(crate) fn classify_errors(
     disk: &DiskSpecification,
-    all: &[Placed],
+    all: &[LocatedRequest],
     first: usize,
-    think: Think,
-    is_fast: impl Fn(&Placed) -> bool,
-) -> Remains {
+    think: ThinkPosition,
+    is_fast: impl Fn(&LocatedRequest) -> bool,
+) -> RemainingErrors {
     let (mut off, mut squares_us) = (Vec::new(), 0.0);
     let period_us = disk.mechanism.period_ns / 1e3;
     // How far the replay's clock is ahead of the drive's, which a closed loop keeps until
@@ -145,8 +151,8 @@ pub(crate) fn classify_errors(
         if index >= first {
             squares_us += error_us * error_us;
             if error_us.abs() > PREDICTED_US_MAX {
-                let missed = MispredictedRequest {
-                    placed,
+                let missed = RequestError {
+                    request: placed,
                     served: *served,
                     error_us,
                     replay_lead_us,
@@ -154,58 +160,63 @@ pub(crate) fn classify_errors(
                     period_us,
                 };
                 let earlier = &all[index.saturating_sub(1)];
-                let (cause, arrival_off_us) = missed.classify(disk, earlier, before);
-                off.push(Off {
-                    request: index + 1,
+                let (cause, arrival_off_us) = missed.classify_error(disk, earlier, before);
+                off.push(MispredictedRequest {
+                    request_index: index + 1,
                     cause,
                     error_us,
-                    arrival_off_us,
+                    arrival_error_us: arrival_off_us,
                 });
             }
         }
-        replay_lead_us = wrapped_us(replay_lead_us + error_us, period_us);
+        replay_lead_us = wrap_us(replay_lead_us + error_us, period_us);
         index += 1;
     });
-    Remains {
-        causes: count_causes(&off, squares_us),
-        off,
+    RemainingErrors {
+        cause_totals: count_causes(&off, squares_us),
+        mispredicted: off,
     }
 }
 
-impl MispredictedRequest<'_> {
+impl RequestError<'_> {
     /// Determines the cause of a prediction error and, for whole revolutions, the shift of the
     /// actuator's arrival. `before` holds the device state at the arrival of the request.
-    fn classify(
+    fn classify_error(
         &self,
         disk: &DiskSpecification,
-        earlier: &Placed,
+        earlier: &LocatedRequest,
         before: &mut dyn FnMut() -> SteppedReplay,
-    ) -> (Cause, Option<f64>) {
-        let arrival_off_us = wrapped_us(self.error_us, self.period_us).abs();
+    ) -> (PredictionErrorCause, Option<f64>) {
+        let arrival_off_us = wrap_us(self.error_us, self.period_us).abs();
         let is_whole =
             arrival_off_us <= PREDICTED_US_MAX && self.error_us.abs() > self.period_us / 2.0;
-        let made_up_us = wrapped_us(self.replay_lead_us + self.error_us, self.period_us);
-        let is_read = self.placed.request.operation == Operation::Read;
-        match self.served.seen.answer {
-            Answer::Medium if is_read && self.is_fast => (Cause::Held, None),
-            Answer::Buffer | Answer::ReadAhead if is_read && !self.is_fast => {
-                (Cause::NotHeld, None)
+        let made_up_us = wrap_us(self.replay_lead_us + self.error_us, self.period_us);
+        let is_read = self.request.request.operation == ValidationOperation::Read;
+        match self.served.observation.answer {
+            Answer::Medium if is_read && self.is_fast => {
+                (PredictionErrorCause::UnpredictedHit, None)
             }
-            Answer::Medium if is_whole => match self.needed_us() {
+            Answer::Buffer | Answer::ReadAhead if is_read && !self.is_fast => {
+                (PredictionErrorCause::UnpredictedMiss, None)
+            }
+            Answer::Medium if is_whole => match self.required_shift_us() {
                 Some(arrival_off_us)
                     if arrival_off_us.abs() <= ARRIVAL_SCATTER_DEVIATIONS * JITTER_US =>
                 {
-                    (Cause::AtSector, Some(arrival_off_us))
+                    (
+                        PredictionErrorCause::ArrivalNearSector,
+                        Some(arrival_off_us),
+                    )
                 }
                 needed_us => {
-                    let met = try_hidden_states(disk, earlier, self.placed, before());
+                    let met = explain_by_hidden_state(disk, earlier, self.request, before());
                     let met = met.into_iter().find(|(_, service_us)| {
-                        (service_us - self.placed.request.service_us).abs() <= PREDICTED_US_MAX
+                        (service_us - self.request.request.service_us).abs() <= PREDICTED_US_MAX
                     });
                     let cause = match met {
-                        Some((HiddenState::Buffer, _)) => Cause::BufferState,
-                        Some((HiddenState::Destage, _)) => Cause::Destage,
-                        None => Cause::Seek,
+                        Some((HiddenState::BufferContents, _)) => PredictionErrorCause::BufferState,
+                        Some((HiddenState::PendingDestage, _)) => PredictionErrorCause::Destage,
+                        None => PredictionErrorCause::SeekTime,
                     };
                     (cause, needed_us)
                 }
@@ -214,17 +225,20 @@ impl MispredictedRequest<'_> {
                 if self.replay_lead_us.abs() > PREDICTED_US_MAX
                     && made_up_us.abs() <= PREDICTED_US_MAX =>
             {
-                (Cause::CarriedOver, None)
+                (PredictionErrorCause::CarriedOver, None)
             }
-            _ => (Cause::Time, None),
+            _ => (PredictionErrorCause::Unexplained, None),
         }
     }
 
     /// Returns the shift of the actuator's arrival that would give the measured revolution, in
     /// microseconds.
-    fn needed_us(&self) -> Option<f64> {
-        let access = self.served.seen.access?;
-        let (arrives_us, first_us) = (us(access.arrives), us(access.first_passes));
+    fn required_shift_us(&self) -> Option<f64> {
+        let access = self.served.observation.access?;
+        let (arrives_us, first_us) = (
+            us_from_time(access.arrives),
+            us_from_time(access.first_passes),
+        );
         let turns = (self.error_us / self.period_us).round();
         // The sector that was measured passes so many turns before the modelled one: the arm is
         // there by then, and was not yet when it passed the last time.
@@ -236,22 +250,24 @@ impl MispredictedRequest<'_> {
     }
 }
 
-fn count_causes(off: &[Off], squares_us: f64) -> Vec<Remaining> {
-    let of = |cause: Cause| {
+fn count_causes(off: &[MispredictedRequest], squares_us: f64) -> Vec<CauseTotal> {
+    let of = |cause: PredictionErrorCause| {
         let own = || off.iter().filter(move |one| one.cause == cause);
         let squares: f64 = own().map(|one| one.error_us * one.error_us).sum();
-        Remaining {
+        CauseTotal {
             cause,
-            requests: own().count(),
-            drive_slower: own().filter(|one| one.error_us < 0.0).count(),
+            request_count: own().count(),
+            drive_slower_count: own().filter(|one| one.error_us < 0.0).count(),
             squared_error_percent: 100.0 * squares / squares_us.max(f64::MIN_POSITIVE),
         }
     };
-    let all = Cause::ALL.map(of);
-    all.into_iter().filter(|one| one.requests > 0).collect()
+    let all = PredictionErrorCause::ALL.map(of);
+    all.into_iter()
+        .filter(|one| one.request_count > 0)
+        .collect()
 }
 
 /// Wraps a time to within half a revolution of 0, in microseconds.
-fn wrapped_us(time_us: f64, period_us: f64) -> f64 {
+fn wrap_us(time_us: f64, period_us: f64) -> f64 {
     time_us - (time_us / period_us).round() * period_us
 }

@@ -1,27 +1,27 @@
 //! Search for the read cache rule whose hits match those of the measured drive.
 
-use crate::places::Placed;
+use crate::places::LocatedRequest;
 use crate::replay::replay_each;
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
 };
 use diskperf_device::disk::device::{Answer, DiskSpecification};
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::trace::Operation;
+use diskperf_diskspecs::phase::ThinkPosition;
+use diskperf_diskspecs::trace::ValidationOperation;
 
 /// Requests by which cache rules are judged.
-pub(crate) struct ReadCacheJudge<'j> {
+pub(crate) struct ReadCacheSearch<'j> {
     pub(crate) disk: &'j DiskSpecification,
-    pub(crate) placed: &'j [Placed],
-    pub(crate) think: Think,
+    pub(crate) placed: &'j [LocatedRequest],
+    pub(crate) think: ThinkPosition,
     /// Reports whether a request was too fast to have waited for the platter.
-    pub(crate) is_fast: &'j dyn Fn(&Placed) -> bool,
+    pub(crate) is_fast: &'j dyn Fn(&LocatedRequest) -> bool,
 }
 
 /// Selected cache rule, and the range of read-ahead limits with equally few errors.
 #[derive(Clone, Debug)]
 pub(crate) struct ChosenReadCache {
-    pub(crate) rule: ReadCacheSpecification,
+    pub(crate) read_cache: ReadCacheSpecification,
     pub(crate) limits: (u32, u32),
 }
 
@@ -32,17 +32,17 @@ const INITIAL_AHEAD_SECTORS: u32 = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct TrackSizes {
-    segment: u32,
-    track: u32,
+    segment_sectors: u32,
+    track_sectors: u32,
 }
 /// Number of best starting rules from which the search continues.
-const SEARCH_STARTS: usize = 4;
+const SEARCH_STARTS_MAX: usize = 4;
 /// Longest read-ahead that is tested, in sectors beyond the best one.
-const READ_AHEAD_BEYOND_SECTORS: u32 = 512;
+const READ_AHEAD_MARGIN_SECTORS: u32 = 512;
 
 type TriedRules = Vec<(ReadCacheSpecification, usize)>;
 
-impl ReadCacheJudge<'_> {
+impl ReadCacheSearch<'_> {
     /// Counts the reads that the rule and the drive answer differently: one from the medium, the
     /// other from the buffer.
     fn count_errors(&self, tried: &mut TriedRules, rule: &ReadCacheSpecification) -> usize {
@@ -57,8 +57,8 @@ impl ReadCacheJudge<'_> {
         let mut wrong = 0;
         replay_each(&disk, self.placed, self.think, |placed, served| {
             let request = &placed.request;
-            let is_wrong = match (request.operation, served.seen.answer) {
-                (Operation::Write, _) => false,
+            let is_wrong = match (request.operation, served.observation.answer) {
+                (ValidationOperation::Write, _) => false,
                 (_, Answer::Buffer) => !(self.is_fast)(placed),
                 (_, Answer::Medium) => (self.is_fast)(placed),
                 // What has still to come may be slow or fast.
@@ -73,21 +73,22 @@ impl ReadCacheJudge<'_> {
     /// Finds the rule with the fewest errors. It varies one choice at a time, starting from the
     /// files' rule and from read-ahead by track and by limit, until nothing improves.
     pub(crate) fn best_rule(&self, filed: &ReadCacheSpecification, track: u32) -> ChosenReadCache {
-        let is_fast_read =
-            |one: &Placed| one.request.operation == Operation::Read && (self.is_fast)(one);
+        let is_fast_read = |one: &LocatedRequest| {
+            one.request.operation == ValidationOperation::Read && (self.is_fast)(one)
+        };
         if !self.placed.iter().any(is_fast_read) {
             let rule = ReadCacheSpecification {
                 segments: 0,
                 ..filed.clone()
             };
             return ChosenReadCache {
-                rule,
+                read_cache: rule,
                 limits: (0, 0),
             };
         }
         let sizes = TrackSizes {
-            segment: filed.segment_sectors,
-            track,
+            segment_sectors: filed.segment_sectors,
+            track_sectors: track,
         };
         let mut tried = TriedRules::new();
         // A rule that reads ahead after the wrong reads is worse than one that does not read
@@ -97,7 +98,7 @@ impl ReadCacheJudge<'_> {
             .map(|start| (self.count_errors(&mut tried, &start), start))
             .collect();
         begun.sort_by_key(|begun| begun.0);
-        begun.truncate(SEARCH_STARTS);
+        begun.truncate(SEARCH_STARTS_MAX);
         let reached = begun
             .into_iter()
             .map(|(_, start)| self.descend(&mut tried, start, sizes));
@@ -139,7 +140,7 @@ impl ReadCacheJudge<'_> {
     ) -> ChosenReadCache {
         if !has_sector_limit(rule.read_ahead) {
             return ChosenReadCache {
-                rule,
+                read_cache: rule,
                 limits: (0, 0),
             };
         }
@@ -160,9 +161,9 @@ impl ReadCacheJudge<'_> {
         }
         let mut is_as_good = |sectors: u32| self.count_errors(tried, &with(sectors)) <= best.0;
         let below = largest_good_limit(best.1, |by| is_as_good(best.1 - by));
-        let above = largest_good_limit(READ_AHEAD_BEYOND_SECTORS, |by| is_as_good(best.1 + by));
+        let above = largest_good_limit(READ_AHEAD_MARGIN_SECTORS, |by| is_as_good(best.1 + by));
         ChosenReadCache {
-            rule: with(best.1),
+            read_cache: with(best.1),
             limits: (best.1 - below, best.1 + above),
         }
     }
@@ -210,12 +211,12 @@ fn set_extent(
     }
     let room = match read_ahead {
         ReadAhead::Limit | ReadAhead::CylinderEnd => sectors,
-        ReadAhead::TrackEnd => sectors.min(sizes.track),
-        ReadAhead::NextTrackEnd => 2 * sizes.track,
-        ReadAhead::WholeTrack => sizes.track,
+        ReadAhead::TrackEnd => sectors.min(sizes.track_sectors),
+        ReadAhead::NextTrackEnd => 2 * sizes.track_sectors,
+        ReadAhead::WholeTrack => sizes.track_sectors,
         ReadAhead::None => 0,
     };
-    rule.segment_sectors = sizes.segment.max(room);
+    rule.segment_sectors = sizes.segment_sectors.max(room);
 }
 
 /// Returns the starting rules: the files' rule, and variants in the extent and trigger of

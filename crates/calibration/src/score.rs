@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     /// Number of scored requests.
-    pub requests: usize,
+    pub request_count: usize,
     /// Mean measured service time, in milliseconds.
     pub mean_ms: f64,
     /// Demerit figure in milliseconds: root mean square of the horizontal distance between the
@@ -14,7 +14,7 @@ pub struct Score {
     /// Mean of modelled minus measured service time, in milliseconds.
     pub bias_ms: f64,
     /// Root mean square of modelled minus measured service time by request, in milliseconds.
-    pub rms_per_request_ms: f64,
+    pub request_rms_ms: f64,
     /// Share of requests predicted within half a millisecond, in percent.
     pub within_half_ms_percent: f64,
     /// Measured quantiles 0.5, 0.9 and 0.99 of the service time, in milliseconds.
@@ -28,7 +28,7 @@ const QUANTILE_STEPS: usize = 10_000;
 
 impl Score {
     /// Scores pairs of measured and modelled service times in microseconds.
-    pub fn of(pairs: &[(f64, f64)]) -> Score {
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Score {
         let count = pairs.len().max(1) as f64;
         let errors_ms: Vec<f64> = pairs
             .iter()
@@ -48,13 +48,13 @@ impl Score {
         let within = errors_ms.iter().filter(|error| error.abs() <= 0.5).count();
         let quantiles = |times: &[f64]| [0.5, 0.9, 0.99].map(|share| quantile(times, share) / 1e3);
         Score {
-            requests: pairs.len(),
+            request_count: pairs.len(),
             mean_ms: measured.iter().sum::<f64>() / count / 1e3,
             demerit_ms: ((1..=QUANTILE_STEPS).map(apart).sum::<f64>() / QUANTILE_STEPS as f64)
                 .sqrt()
                 / 1e3,
             bias_ms: errors_ms.iter().sum::<f64>() / count,
-            rms_per_request_ms: (errors_ms.iter().map(|error| error * error).sum::<f64>() / count)
+            request_rms_ms: (errors_ms.iter().map(|error| error * error).sum::<f64>() / count)
                 .sqrt(),
             within_half_ms_percent: 100.0 * within as f64 / count,
             measured_ms: quantiles(&measured),

@@ -1,8 +1,8 @@
 //! Drives that were made up: their traces alone show their period and their tracks.
 
-use diskperf_calibration::alone::identify;
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::trace::{Operation, Request};
+use diskperf_calibration::alone::identify_drive;
+use diskperf_diskspecs::phase::ThinkPosition;
+use diskperf_diskspecs::trace::{ValidationOperation, ValidationRequest};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -16,7 +16,7 @@ struct Case {
     zones: &'static [u64],
     tracks_per_zone: u64,
     skew: f64,
-    think: Think,
+    think: ThinkPosition,
     /// Request before which lines are missing.
     gap: Option<usize>,
     noise_us: f64,
@@ -29,7 +29,7 @@ const CASES: [Case; 4] = [
         zones: &[186, 170, 148],
         tracks_per_zone: 3000,
         skew: 0.19,
-        think: Think::Before,
+        think: ThinkPosition::BeforeRequest,
         gap: None,
         noise_us: 50.0,
     },
@@ -39,7 +39,7 @@ const CASES: [Case; 4] = [
         zones: &[334, 324, 306, 288, 262],
         tracks_per_zone: 4000,
         skew: 0.21,
-        think: Think::After,
+        think: ThinkPosition::AfterRequest,
         gap: None,
         noise_us: 50.0,
     },
@@ -49,7 +49,7 @@ const CASES: [Case; 4] = [
         zones: &[96, 88, 80, 70],
         tracks_per_zone: 2500,
         skew: 0.12,
-        think: Think::After,
+        think: ThinkPosition::AfterRequest,
         gap: Some(1700),
         noise_us: 50.0,
     },
@@ -59,7 +59,7 @@ const CASES: [Case; 4] = [
         zones: &[420, 400, 350],
         tracks_per_zone: 3000,
         skew: 0.15,
-        think: Think::Before,
+        think: ThinkPosition::BeforeRequest,
         gap: None,
         noise_us: 20.0,
     },
@@ -96,7 +96,7 @@ impl Case {
 
     /// Reads that visit a place two or three times, near each other; `turns` is whether a
     /// platter turns at all.
-    fn trace(&self, turns: bool) -> Vec<Request> {
+    fn trace(&self, turns: bool) -> Vec<ValidationRequest> {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let (mut now_us, mut at, mut block) = (0.0, 0, 0);
         let mut requests = Vec::with_capacity(REQUESTS);
@@ -109,7 +109,7 @@ impl Case {
             .min(self.blocks() - 64);
             let blocks = 4 * (1 + (share(&mut random) * 4.0) as u32);
             let think_us = 2_000.0 + 60_000.0 * share(&mut random);
-            if self.think == Think::Before {
+            if self.think == ThinkPosition::BeforeRequest {
                 now_us += think_us;
             }
             if self.gap == Some(number) {
@@ -126,15 +126,15 @@ impl Case {
             let noise_us = self.noise_us * (share(&mut random) + share(&mut random) - 1.0);
             let done_us = arrives_us + passes * self.period_us + noise_us;
             let service_us = done_us - now_us;
-            requests.push(Request {
-                operation: Operation::Read,
+            requests.push(ValidationRequest {
+                operation: ValidationOperation::Read,
                 first_block: block,
-                blocks,
+                block_count: blocks,
                 service_us,
                 think_us,
             });
             (now_us, at) = (done_us, track);
-            if self.think == Think::After {
+            if self.think == ThinkPosition::AfterRequest {
                 now_us += think_us;
             }
         }
@@ -146,8 +146,9 @@ impl Case {
 fn a_trace_alone_shows_the_period_and_the_tracks_of_each_zone() {
     for case in &CASES[..3] {
         let seed = case.seed;
-        let found = identify(&case.trace(true)).unwrap_or_else(|| panic!("seed {seed}: nothing"));
-        assert_eq!(found.think, case.think, "seed {seed}");
+        let found =
+            identify_drive(&case.trace(true)).unwrap_or_else(|| panic!("seed {seed}: nothing"));
+        assert_eq!(found.think_position, case.think, "seed {seed}");
         let period = &found.period_us;
         let off_ppm = (period.value / case.period_us - 1.0) * 1e6;
         assert!(off_ppm.abs() < 20.0, "seed {seed}: {off_ppm} ppm");
@@ -158,12 +159,12 @@ fn a_trace_alone_shows_the_period_and_the_tracks_of_each_zone() {
         );
         let gaps: Vec<usize> = case.gap.into_iter().collect();
         assert_eq!(
-            found.jumps.len(),
+            found.trace_gaps.len(),
             gaps.len(),
             "seed {seed}: {:?}",
-            found.jumps
+            found.trace_gaps
         );
-        for (jump, gap) in found.jumps.iter().zip(gaps) {
+        for (jump, gap) in found.trace_gaps.iter().zip(gaps) {
             assert!(jump.abs_diff(gap) < 100, "seed {seed}: {jump} for {gap}");
         }
         assert_eq!(found.zones.len(), case.zones.len(), "seed {seed}");
@@ -191,7 +192,12 @@ fn a_trace_alone_shows_the_period_and_the_tracks_of_each_zone() {
 #[test]
 fn a_trace_without_a_platter_shows_no_drive() {
     for case in &CASES[..2] {
-        assert_eq!(identify(&case.trace(false)), None, "seed {}", case.seed);
+        assert_eq!(
+            identify_drive(&case.trace(false)),
+            None,
+            "seed {}",
+            case.seed
+        );
     }
 }
 
@@ -199,7 +205,7 @@ fn a_trace_without_a_platter_shows_no_drive() {
 #[test]
 fn the_period_of_a_fast_spindle_is_right_or_absent() {
     let case = &CASES[3];
-    let Some(found) = identify(&case.trace(true)) else {
+    let Some(found) = identify_drive(&case.trace(true)) else {
         return;
     };
     let interval = &found.period_us.interval;

@@ -1,10 +1,10 @@
 //! Drives that were drawn: whether the fit locks on the period and finds where the phase
 //! jumps, with zones that have origins of their own, files with wrong skews, and dropped lines.
 
-use diskperf_calibration::{Calibration, Options, calibrate};
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::trace::{Operation, Request};
-use diskperf_diskspecs::{Drive, Files, import};
+use diskperf_calibration::{Calibration, FitOptions, calibrate};
+use diskperf_diskspecs::phase::ThinkPosition;
+use diskperf_diskspecs::trace::{ValidationOperation, ValidationRequest};
+use diskperf_diskspecs::{SpecificationFiles, SpecifiedDrive, import};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -22,7 +22,7 @@ struct Case {
     zones: u64,
     surfaces: u64,
     ppm: f64,
-    think: Think,
+    think: ThinkPosition,
     /// Lines after which some were dropped.
     gaps: Vec<usize>,
     /// Sectors by which the files' skews are off.
@@ -70,7 +70,7 @@ impl Disk {
     }
 
     /// As its files have it: skews in sectors, and no origins of zones.
-    fn drive(&self) -> Drive {
+    fn drive(&self) -> SpecifiedDrive {
         let Case {
             zones, surfaces, ..
         } = self.case;
@@ -106,20 +106,20 @@ impl Disk {
             zones * self.cylinders,
             texts.join(", ")
         );
-        let files = Files::Memory([("drawn.model".to_owned(), text)].into());
+        let files = SpecificationFiles::Memory([("drawn.model".to_owned(), text)].into());
         let import = import("drawn.model", &files).unwrap_or_else(|errors| panic!("{errors}"));
         import.drives.into_iter().next().expect("a drive")
     }
 
     /// Random reads; the lines after a gap are of a drive that went on without being traced.
-    fn trace(&self, chance: &mut Chance) -> Vec<Request> {
+    fn trace(&self, chance: &mut Chance) -> Vec<ValidationRequest> {
         let period_us = NOMINAL_US * (1.0 + 1e-6 * self.case.ppm);
         let surfaces = self.case.surfaces;
         let zone_blocks: Vec<u64> = (0..self.case.zones)
             .map(|zone| self.sectors(zone) * surfaces * self.cylinders)
             .collect();
         let (mut now_us, mut at) = (0.0, (0, 0));
-        let mut requests: Vec<Request> = Vec::new();
+        let mut requests: Vec<ValidationRequest> = Vec::new();
         while requests.len() < REQUESTS {
             let dropped = match self.case.gaps.contains(&requests.len()) {
                 true => DROPPED,
@@ -155,18 +155,20 @@ impl Disk {
                 if number < dropped {
                     continue;
                 }
-                if let (Think::After, Some(last)) = (self.case.think, requests.last_mut()) {
+                if let (ThinkPosition::AfterRequest, Some(last)) =
+                    (self.case.think, requests.last_mut())
+                {
                     last.think_us = think_us;
                 }
                 let first_block = zone_blocks[..zone as usize].iter().sum::<u64>();
-                requests.push(Request {
-                    operation: Operation::Read,
+                requests.push(ValidationRequest {
+                    operation: ValidationOperation::Read,
                     first_block: first_block + track * sectors + sector,
-                    blocks: blocks as u32,
+                    block_count: blocks as u32,
                     service_us: (now_us - issue_us).round(),
                     think_us: match self.case.think {
-                        Think::Before => think_us,
-                        Think::After => 0.0,
+                        ThinkPosition::BeforeRequest => think_us,
+                        ThinkPosition::AfterRequest => 0.0,
                     },
                 });
             }
@@ -194,8 +196,8 @@ fn draw(chance: &mut Chance, number: usize) -> Case {
             _ => 40_000.0 * (chance.share() - 0.5),
         },
         think: match chance.below(2) {
-            0 => Think::Before,
-            _ => Think::After,
+            0 => ThinkPosition::BeforeRequest,
+            _ => ThinkPosition::AfterRequest,
         },
         gaps,
         wrong_sectors: chance.below(5) as i64 - 2,
@@ -219,24 +221,30 @@ fn drawn_drives_are_locked_on_and_their_jumps_are_found() {
         let case = draw(&mut chance, number);
         let disk = Disk::draw(&case, &mut chance);
         let requests = disk.trace(&mut chance);
-        let found = calibrate(&disk.drive(), &requests, Options::default());
+        let found = calibrate(&disk.drive(), &requests, FitOptions::default());
         let found = found.expect("all on the drive");
         let phase = found.phase.expect("pairs in a zone");
         let true_us = NOMINAL_US * (1.0 + 1e-6 * case.ppm);
         let off_ppm = (period_us(&found).expect("a period") / true_us - 1.0) * 1e6;
-        let steps: Vec<usize> = found.phase_steps.iter().map(|step| step.request).collect();
+        let steps: Vec<usize> = found
+            .phase_steps
+            .iter()
+            .map(|step| step.request_index)
+            .collect();
         println!(
             "{case:?}: {off_ppm:.2} ppm, R {:.3}, false alarm {:.0e}, jumps {steps:?}, {:.1} %",
-            found.r, phase.false_alarm, found.score.within_half_ms_percent
+            found.agreement,
+            phase.false_alarm_probability,
+            found.fitted_score.within_half_ms_percent
         );
-        assert_eq!(phase.think, Some(case.think), "{case:?}");
+        assert_eq!(phase.think_position, Some(case.think), "{case:?}");
         assert!(off_ppm.abs() < 5.0, "{case:?}: {off_ppm} ppm");
-        assert!(found.r > 0.98, "{case:?}: R {}", found.r);
+        assert!(found.agreement > 0.98, "{case:?}: R {}", found.agreement);
         // The replay locks on again by itself at the first request that waits for the platter.
         assert!(
-            found.score.within_half_ms_percent > 93.0,
+            found.fitted_score.within_half_ms_percent > 93.0,
             "{case:?}: {:?}",
-            found.score
+            found.fitted_score
         );
         // A step is at the first reference behind the gap; none is where no line was dropped.
         let near = |gap: &usize, step: &usize| (*gap..gap + 25).contains(step);

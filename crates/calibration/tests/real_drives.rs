@@ -3,9 +3,9 @@
 //! `DISKPERF_DRIVES` names the folder that has them, and without it these tests say that
 //! they were skipped.
 
-use diskperf_calibration::{Calibration, Options, calibrate};
-use diskperf_diskspecs::phase::Think;
-use diskperf_diskspecs::{Files, import, trace};
+use diskperf_calibration::{Calibration, FitOptions, calibrate};
+use diskperf_diskspecs::phase::ThinkPosition;
+use diskperf_diskspecs::{SpecificationFiles, import, trace};
 use std::path::{Path, PathBuf};
 
 /// What each drive has to reach: the root mean square in milliseconds, the share within half
@@ -27,9 +27,12 @@ fn folder(test: &str) -> Option<PathBuf> {
     folder
 }
 
-fn calibrated(folder: &Path, name: &str, options: Options) -> Calibration {
+fn calibrated(folder: &Path, name: &str, options: FitOptions) -> Calibration {
     let search = vec![folder.to_owned()];
-    let import = import(&format!("{name}.diskspecs"), &Files::Disk { search });
+    let import = import(
+        &format!("{name}.diskspecs"),
+        &SpecificationFiles::FileSystem { search },
+    );
     let drive = import
         .unwrap_or_else(|errors| panic!("{errors}"))
         .drives
@@ -45,10 +48,10 @@ fn the_second_half_is_met() {
         return;
     };
     for (name, rms_ms, within_percent, demerit_ms) in BARS {
-        let found = calibrated(&folder, name, Options::default());
-        let score = found.score;
-        println!("{name}: {:?} {score:?}", found.stage);
-        assert!(score.rms_per_request_ms <= rms_ms, "{name}: {score:?}");
+        let found = calibrated(&folder, name, FitOptions::default());
+        let score = found.fitted_score;
+        println!("{name}: {:?} {score:?}", found.last_stage);
+        assert!(score.request_rms_ms <= rms_ms, "{name}: {score:?}");
         assert!(
             score.within_half_ms_percent >= within_percent,
             "{name}: {score:?}"
@@ -59,11 +62,11 @@ fn the_second_half_is_met() {
             "{name}: {}",
             found.parameters.len()
         );
-        println!("{name}: {:#?}", found.remains.causes);
+        println!("{name}: {:#?}", found.remaining_errors.cause_totals);
         // Hardly anything but revolutions is left.
         let of_revolutions: f64 = found
-            .remains
-            .causes
+            .remaining_errors
+            .cause_totals
             .iter()
             .filter(|one| one.cause.is_revolution())
             .map(|one| one.squared_error_percent)
@@ -71,7 +74,7 @@ fn the_second_half_is_met() {
         assert!(of_revolutions > 60.0, "{name}: {of_revolutions}");
         // What was fitted is worth it.
         assert!(
-            score.rms_per_request_ms < 0.7 * found.unfitted.rms_per_request_ms,
+            score.request_rms_ms < 0.7 * found.specified_score.request_rms_ms,
             "{name}"
         );
     }
@@ -83,17 +86,18 @@ fn pauses_in_the_wrong_place_are_seen_in_the_score() {
         return;
     };
     for (name, ..) in BARS {
-        let right = calibrated(&folder, name, Options::default());
-        let wrong = match right.think {
-            Think::Before => Think::After,
-            Think::After => Think::Before,
+        let right = calibrated(&folder, name, FitOptions::default());
+        let wrong = match right.think_position {
+            ThinkPosition::BeforeRequest => ThinkPosition::AfterRequest,
+            ThinkPosition::AfterRequest => ThinkPosition::BeforeRequest,
         };
-        let options = Options {
-            think: Some(wrong),
-            ..Options::default()
+        let options = FitOptions {
+            think_position: Some(wrong),
+            ..FitOptions::default()
         };
         let forced = calibrated(&folder, name, options);
-        let lost = right.score.within_half_ms_percent - forced.score.within_half_ms_percent;
+        let lost =
+            right.fitted_score.within_half_ms_percent - forced.fitted_score.within_half_ms_percent;
         println!("{name}: {lost:.1} points lost with the pauses {wrong:?}");
         assert!(lost > 30.0, "{name}: {lost}");
     }
@@ -105,16 +109,17 @@ fn a_fifth_of_a_trace_is_nearly_enough() {
         return;
     };
     for (name, ..) in BARS {
-        let half = calibrated(&folder, name, Options::default());
-        let options = Options {
+        let half = calibrated(&folder, name, FitOptions::default());
+        let options = FitOptions {
             fitted_share: 0.2,
-            ..Options::default()
+            ..FitOptions::default()
         };
         let fifth = calibrated(&folder, name, options);
-        let lost = half.score.within_half_ms_percent - fifth.score.within_half_ms_percent;
+        let lost =
+            half.fitted_score.within_half_ms_percent - fifth.fitted_score.within_half_ms_percent;
         println!(
             "{name}: {lost:.2} points lost, {:?} {:?}",
-            fifth.score, fifth.phase
+            fifth.fitted_score, fifth.phase
         );
         assert!(lost <= 3.0, "{name}: {lost}");
     }

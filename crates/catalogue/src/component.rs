@@ -49,7 +49,7 @@ impl Component {
     }
 
     /// Returns the catalogue folder of this kind, such as `drives`.
-    pub fn folder(self) -> &'static str {
+    pub fn folder_name(self) -> &'static str {
         match self {
             Component::Host => "hosts",
             Component::Bus => "buses",
@@ -63,7 +63,7 @@ impl Component {
 
     /// Reports whether a drive may have its own component of this kind, as `[controller.2]` for the
     /// second drive.
-    pub(crate) fn may_be_of_one_drive(self) -> bool {
+    pub(crate) fn may_differ_by_drive(self) -> bool {
         match self {
             Component::Filesystem
             | Component::Driver
@@ -74,7 +74,7 @@ impl Component {
     }
 
     /// Returns the kind of component with this name.
-    pub fn of_name(name: &str) -> Option<Component> {
+    pub fn from_name(name: &str) -> Option<Component> {
         Component::ALL
             .into_iter()
             .find(|component| component.name() == name)
@@ -82,28 +82,28 @@ impl Component {
 
     /// Reports whether a setting belongs to a component rather than to programs. A path without a
     /// component name, such as `iodepth=32`, is more likely meant for programs.
-    pub fn is_set_by(setting: &Setting) -> bool {
+    pub fn is_changed_by(setting: &Setting) -> bool {
         match setting.path.contains('.') {
             true => setting.of_program().is_none(),
-            false => Self::of_name(&setting.path).is_some(),
+            false => Self::from_name(&setting.path).is_some(),
         }
     }
 
     /// Returns the path of a component's file in the catalogue, such as `drives/eagle.toml`.
-    pub(crate) fn file(self, name: &str) -> String {
-        format!("{}/{name}.toml", self.folder())
+    pub(crate) fn file_path(self, name: &str) -> String {
+        format!("{}/{name}.toml", self.folder_name())
     }
 
     /// Returns the names of all catalogue folders.
-    pub(crate) fn folders() -> Vec<&'static str> {
-        let components = Component::ALL.into_iter().map(Component::folder);
+    pub(crate) fn folder_names() -> Vec<&'static str> {
+        let components = Component::ALL.into_iter().map(Component::folder_name);
         components
             .chain(["systems", "published", super::expected::EXPECTED_FOLDER])
             .collect()
     }
 
-    pub(crate) fn is_folder(name: &str) -> bool {
-        Component::folders().contains(&name)
+    pub(crate) fn is_folder_name(name: &str) -> bool {
+        Component::folder_names().contains(&name)
     }
 }
 

@@ -14,20 +14,21 @@ use std::collections::BTreeMap;
 /// Expected figures of a drive. No catalogue value is chosen to match them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expectations {
+pub struct DataSheetExpectations {
     /// Name of the drive in the catalogue.
     pub drive: String,
     /// Expected values, in the order of the file.
     #[serde(rename = "value")]
-    pub values: Vec<Expected>,
+    pub figures: Vec<DataSheetExpectation>,
 }
 
 /// Expected figure of a drive, with its tolerance.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expected {
+pub struct DataSheetExpectation {
     /// Figure that is measured, such as random read latency.
-    pub what: Figure,
+    #[serde(rename = "what")]
+    pub figure: Figure,
     /// Number of requests in flight during the measurement.
     #[serde(default = "default_depth")]
     pub depth: u32,
@@ -35,18 +36,19 @@ pub struct Expected {
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// Expected value, in the unit of the figure.
-    pub expected: f64,
+    #[serde(rename = "expected")]
+    pub expected_value: f64,
     /// Tolerated deviation of the drive, as a share of the expected value.
     pub tolerance_share: f64,
     /// Source of the expected value.
     pub source: String,
 }
 
-impl Expected {
+impl DataSheetExpectation {
     /// Returns the drive settings for the measurement: first those of the figure, then those of the
     /// file.
-    pub fn settings(&self) -> Vec<Setting> {
-        let figures = match self.what {
+    pub fn drive_settings(&self) -> Vec<Setting> {
+        let figures = match self.figure {
             Figure::Flash(figure) => figure.settings(),
             Figure::Disk(_) => &[],
         };
@@ -72,13 +74,13 @@ impl Catalogue {
     ///
     /// An unknown drive, or one without expected figures; a file that is not TOML, contains an
     /// unknown key, or belongs to another drive.
-    pub fn expectations(&self, drive: &str) -> Result<Expectations, Errors> {
+    pub fn data_sheet_expectations(&self, drive: &str) -> Result<DataSheetExpectations, Errors> {
         let path = format!("{EXPECTED_FOLDER}/{drive}.toml");
         let Some(file) = self.file(&path) else {
-            return Err(self.nothing_expected(drive).into());
+            return Err(self.no_expectations_problem(drive).into());
         };
         let text = &file.text;
-        let found: Expectations = toml::from_str(text.content()).map_err(|error| {
+        let found: DataSheetExpectations = toml::from_str(text.content()).map_err(|error| {
             let place = SourceSpan::new(text, error.span().unwrap_or(0..0));
             Problem::error(error.message()).at(&place, "")
         })?;
@@ -94,12 +96,14 @@ impl Catalogue {
 
     /// Returns the names of drives with expected figures, sorted.
     pub fn expected_drives(&self) -> Vec<String> {
-        let mut drives: Vec<String> = self.names_below(&format!("{EXPECTED_FOLDER}/")).collect();
+        let mut drives: Vec<String> = self
+            .names_in_folder(&format!("{EXPECTED_FOLDER}/"))
+            .collect();
         drives.sort();
         drives
     }
 
-    fn nothing_expected(&self, drive: &str) -> Problem {
+    fn no_expectations_problem(&self, drive: &str) -> Problem {
         let known = self.component_names(Component::Drive);
         if !known.iter().any(|name| name == drive) {
             let title = format!("the catalogue has no drive `{drive}`");

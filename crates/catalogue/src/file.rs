@@ -9,16 +9,16 @@ use diskperf_diagnostics::Text;
 /// Text of a catalogue file, and its parsed table from first use on. Thousands of systems may be
 /// read from one catalogue.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct CatalogueFile {
     pub(crate) text: Arc<Text>,
-    parsed: OnceLock<Result<Arc<Table>, Vec<Problem>>>,
+    parsed_table: OnceLock<Result<Arc<Table>, Vec<Problem>>>,
 }
 
-impl File {
-    pub(crate) fn new(name: String, content: String) -> File {
-        File {
+impl CatalogueFile {
+    pub(crate) fn new(name: String, content: String) -> CatalogueFile {
+        CatalogueFile {
             text: Arc::new(Text::new(name, content)),
-            parsed: OnceLock::new(),
+            parsed_table: OnceLock::new(),
         }
     }
 
@@ -29,6 +29,6 @@ impl File {
     /// A text that is not TOML.
     pub(crate) fn table(&self) -> Result<Arc<Table>, Vec<Problem>> {
         let parse = || value::parse(&self.text).map(Arc::new);
-        self.parsed.get_or_init(parse).clone()
+        self.parsed_table.get_or_init(parse).clone()
     }
 }

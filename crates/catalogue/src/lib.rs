@@ -52,31 +52,33 @@ use std::sync::Arc;
 pub use component::Component;
 pub use diskperf_diagnostics::Errors;
 pub use diskperf_timeline::Setting;
-pub use expected::{DiskFigure, Expectations, Expected, Figure, FlashFigure, UnknownFigure};
-pub use parameter::{Chooser, Origin, Parameter};
-pub use published::{BlockSize, Cell, Published};
+pub use expected::{
+    DataSheetExpectation, DataSheetExpectations, DiskFigure, Figure, FlashFigure, UnknownFigure,
+};
+pub use parameter::{CalibrationMethod, Parameter, ParameterOrigin};
+pub use published::{PrintedCallSize, PublishedCell, PublishedValues};
 pub use reader::Reader;
-pub use system::System;
+pub use system::ResolvedSystem;
 
 use diskperf_diagnostics::Problem;
-use file::File;
+use file::CatalogueFile;
 
 /// Catalogue entries by path below `catalogue/`, such as `drives/eagle.toml`.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
-    files: BTreeMap<String, Arc<File>>,
+    files: BTreeMap<String, Arc<CatalogueFile>>,
 }
 
 /// Maximum depth of folders in a user's catalogue: `systems/NAME/VARIANT.toml`.
-const DEEPEST_FOLDER: usize = 2;
+const FOLDER_DEPTH_MAX: usize = 2;
 
 impl Catalogue {
     /// Returns the catalogue that is embedded in the program.
     pub fn embedded() -> Catalogue {
-        let files = embedded::FILES
+        let files = embedded::EMBEDDED_FILES
             .iter()
             .map(|(path, content)| {
-                let file = File::new(format!("catalogue/{path}"), content.to_string());
+                let file = CatalogueFile::new(format!("catalogue/{path}"), content.to_string());
                 (path.to_string(), Arc::new(file))
             })
             .collect();
@@ -90,13 +92,19 @@ impl Catalogue {
     ///
     /// A folder or file that cannot be read, is not text, or is in a folder that the catalogue does
     /// not have.
-    pub fn overlaid(mut self, folder: &Path) -> Result<Catalogue, Errors> {
+    pub fn with_overlay(mut self, folder: &Path) -> Result<Catalogue, Errors> {
         let mut problems = Vec::new();
-        self.overlay(folder, "", 0, &mut problems);
+        self.add_overlay_folder(folder, "", 0, &mut problems);
         Errors::fail_if_any(problems).map(|()| self)
     }
 
-    fn overlay(&mut self, folder: &Path, below: &str, depth: usize, problems: &mut Vec<Problem>) {
+    fn add_overlay_folder(
+        &mut self,
+        folder: &Path,
+        below: &str,
+        depth: usize,
+        problems: &mut Vec<Problem>,
+    ) {
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) => {
@@ -125,9 +133,9 @@ impl Catalogue {
                 format!("{below}/{name}")
             };
             if path.is_dir() {
-                let known = depth > 0 || Component::is_folder(name);
-                if known && depth < DEEPEST_FOLDER && (depth == 0 || below == "systems") {
-                    self.overlay(&path, &relative, depth + 1, problems);
+                let known = depth > 0 || Component::is_folder_name(name);
+                if known && depth < FOLDER_DEPTH_MAX && (depth == 0 || below == "systems") {
+                    self.add_overlay_folder(&path, &relative, depth + 1, problems);
                 } else {
                     problems.push(unknown_folder(&path, name));
                 }
@@ -144,22 +152,22 @@ impl Catalogue {
 
     /// Adds or replaces one entry, given its path below `catalogue/`.
     #[doc(hidden)]
-    pub fn with_text(mut self, path: &str, text: &str) -> Catalogue {
-        let file = File::new(path.to_string(), text.to_string());
+    pub fn with_file(mut self, path: &str, text: &str) -> Catalogue {
+        let file = CatalogueFile::new(path.to_string(), text.to_string());
         self.files.insert(path.to_string(), Arc::new(file));
         self
     }
 
     /// Returns the path and the text of every entry.
-    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn file_texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.text.content()))
     }
 
     /// Returns the names of the entries of one kind of component, sorted.
     pub fn component_names(&self, component: Component) -> Vec<String> {
-        let folder = format!("{}/", component.folder());
-        let mut names: Vec<String> = self.names_below(&folder).collect();
+        let folder = format!("{}/", component.folder_name());
+        let mut names: Vec<String> = self.names_in_folder(&folder).collect();
         names.sort();
         names
     }
@@ -167,14 +175,14 @@ impl Catalogue {
     /// Returns the names of all systems, sorted, each followed by its variants as `NAME:VARIANT`.
     pub fn system_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
-            .names_below("systems/")
+            .names_in_folder("systems/")
             .map(|name| name.replacen('/', ":", 1))
             .collect();
         names.sort();
         names
     }
 
-    fn names_below<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = String> + 'a {
+    fn names_in_folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = String> + 'a {
         self.files.keys().filter_map(move |path| {
             let name = path.strip_prefix(folder)?.strip_suffix(".toml")?;
             Some(name.to_string())
@@ -184,16 +192,16 @@ impl Catalogue {
     /// Returns the first sentence of an entry's description, for lists. `None` for an unknown name,
     /// or for a file that does not parse or has no description.
     pub fn description(&self, component: Component, name: &str) -> Option<String> {
-        self.description_of(&component.file(name))
+        self.description_in_file(&component.file_path(name))
     }
 
     /// Returns the description of a system or variant (`NAME:VARIANT`), like
     /// [`Catalogue::description`].
     pub fn system_description(&self, name: &str) -> Option<String> {
-        self.description_of(&format!("systems/{}.toml", name.replacen(':', "/", 1)))
+        self.description_in_file(&format!("systems/{}.toml", name.replacen(':', "/", 1)))
     }
 
-    fn description_of(&self, path: &str) -> Option<String> {
+    fn description_in_file(&self, path: &str) -> Option<String> {
         let table = self.files.get(path)?.table().ok()?;
         table.text("description").map(str::to_string)
     }
@@ -203,10 +211,10 @@ impl Catalogue {
     ///
     /// # Errors
     ///
-    /// An unknown name, a file that is not TOML, or an unknown component. [`System::finish`]
+    /// An unknown name, a file that is not TOML, or an unknown component. [`ResolvedSystem::finish`]
     /// reports errors in single values.
-    pub fn resolve(&self, target: &str, settings: &[Setting]) -> Result<System, Errors> {
-        resolution::system(self, target, settings)
+    pub fn resolve(&self, target: &str, settings: &[Setting]) -> Result<ResolvedSystem, Errors> {
+        resolution::resolve_system(self, target, settings)
     }
 
     /// Resolves a single component without a system around it, for display.
@@ -214,8 +222,12 @@ impl Catalogue {
     /// # Errors
     ///
     /// An unknown name, or a file that is not TOML.
-    pub fn entry(&self, component: Component, name: &str) -> Result<System, Errors> {
-        resolution::entry(self, component, name)
+    pub fn component_entry(
+        &self,
+        component: Component,
+        name: &str,
+    ) -> Result<ResolvedSystem, Errors> {
+        resolution::resolve_component(self, component, name)
     }
 
     /// Returns the published measurements and the sets of them that calibrate the models.
@@ -223,21 +235,21 @@ impl Catalogue {
     /// # Errors
     ///
     /// A file of `published/` that is not TOML or has a value of a wrong type.
-    pub fn published(&self) -> Result<Published, Errors> {
+    pub fn published_values(&self) -> Result<PublishedValues, Errors> {
         let files = self
             .files
             .iter()
             .filter(|(path, _)| path.starts_with("published/"));
-        Published::load(files.map(|(path, file)| (path.as_str(), &file.text)))
+        PublishedValues::load(files.map(|(path, file)| (path.as_str(), &file.text)))
     }
 
-    fn file(&self, path: &str) -> Option<&Arc<File>> {
+    fn file(&self, path: &str) -> Option<&Arc<CatalogueFile>> {
         self.files.get(path)
     }
 }
 
 fn unknown_folder(path: &Path, name: &str) -> Problem {
-    let folders = Component::folders();
+    let folders = Component::folder_names();
     Problem::error(format!(
         "the catalogue has no folder `{name}`: {}",
         path.display()
@@ -246,7 +258,7 @@ fn unknown_folder(path: &Path, name: &str) -> Problem {
 }
 
 /// Reads a catalogue file from a user's folder.
-fn read_file(path: &Path) -> Result<File, Problem> {
+fn read_file(path: &Path) -> Result<CatalogueFile, Problem> {
     let shown = path.display().to_string();
     // A FIFO is waited for without end, and a device may have no end.
     let is_special = |status: std::fs::Metadata| !status.is_file() && !status.is_dir();
@@ -255,7 +267,7 @@ fn read_file(path: &Path) -> Result<File, Problem> {
     }
     let bytes = std::fs::read(path).map_err(|error| Problem::error(format!("{shown}: {error}")))?;
     match String::from_utf8(bytes) {
-        Ok(content) => Ok(File::new(shown, content)),
+        Ok(content) => Ok(CatalogueFile::new(shown, content)),
         Err(error) => Err(Problem::error(format!(
             "{shown}: not a text file: the byte at offset {} is not UTF-8",
             error.utf8_error().valid_up_to()

@@ -2,7 +2,10 @@
 
 /// Returns at most three known names that are similar to a given one. Names that start with the
 /// given text come first, the others by edit distance.
-pub(crate) fn nearest_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn find_similar_names<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Vec<&'a str> {
     // Long garbage is near nothing, and the distance costs length times length.
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let limit = (name.chars().count() / 3).max(2);
@@ -21,7 +24,7 @@ pub(crate) fn nearest_names<'a>(name: &str, known: impl Iterator<Item = &'a str>
 }
 
 /// Maximum number of known names that a message lists completely.
-const FEW: usize = 12;
+const SHORT_LIST_MAX: usize = 12;
 
 /// Returns a sentence that suggests similar names. If none is similar, it lists related names with
 /// a common word, or all names if they are few.
@@ -29,60 +32,63 @@ pub(crate) fn suggest_names<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    let near = nearest_names(name, known.clone());
+    let near = find_similar_names(name, known.clone());
     if !near.is_empty() {
-        return offer_names(near.into_iter());
+        return format_choices(near.into_iter());
     }
     let all = known.clone().count();
     let related: Vec<&str> = known
         .clone()
-        .filter(|other| share_word(name, other))
+        .filter(|other| have_common_word(name, other))
         .collect();
     match related.len() {
-        some if some > 0 && some < all && all > FEW => {
+        some if some > 0 && some < all && all > SHORT_LIST_MAX => {
             let others = match all - some {
                 1 => "1 other".to_owned(),
                 others => format!("{others} others"),
             };
-            format!("there is {}, and {others}", list_names(related.into_iter()))
+            format!(
+                "there is {}, and {others}",
+                format_list(related.into_iter())
+            )
         }
-        _ if all > LISTED_MAX => {
-            let similar = most_similar(name, known);
+        _ if all > LISTED_NAMES_MAX => {
+            let similar = select_most_similar(name, known);
             let others = all - similar.len();
             format!(
                 "there is {}, and {others} others",
-                list_names(similar.into_iter())
+                format_list(similar.into_iter())
             )
         }
-        _ => format!("there is {}", list_names(known)),
+        _ => format!("there is {}", format_list(known)),
     }
 }
 
 /// Maximum length of a list that is printed completely when no name is similar. It covers all
 /// systems, but not all keys of a drive.
-const LISTED_MAX: usize = 50;
+const LISTED_NAMES_MAX: usize = 50;
 
 /// Returns the names that are most similar to a given one, best first.
-fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn select_most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let mut ranked: Vec<&str> = known.collect();
     ranked.sort_by(|one, other| {
         let similarity = |candidate: &str| strsim::jaro_winkler(&name, &candidate.to_lowercase());
         similarity(other).total_cmp(&similarity(one))
     });
-    ranked.truncate(SIMILAR_MAX);
+    ranked.truncate(SIMILAR_NAMES_MAX);
     ranked
 }
 
 /// Maximum number of suggested names when none is close and many are known.
-const SIMILAR_MAX: usize = 5;
+const SIMILAR_NAMES_MAX: usize = 5;
 
 /// Words at the end of many names, such as units, that do not tell what a name refers to.
 const UNIT_WORDS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
 
 /// Tests whether two names have a common word, such as `cache_size` and `cache_segments`, or start
 /// alike, such as `vax` and `vax780-fixed`.
-fn share_word(one: &str, other: &str) -> bool {
+fn have_common_word(one: &str, other: &str) -> bool {
     let words = |name| {
         let all = str::split(name, ['_', '-', ':']);
         all.filter(|word: &&str| word.len() > 2 && !UNIT_WORDS.contains(word))
@@ -91,13 +97,13 @@ fn share_word(one: &str, other: &str) -> bool {
 }
 
 /// Formats suggestions as: did you mean `a` or `b`?
-pub(crate) fn offer_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn format_choices<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
 /// Formats names as a list: `a`, `b`, `c`
-pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn format_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
         "none".to_string()
@@ -120,7 +126,11 @@ mod tests {
             ("nvme-tcl", &["nvme-tlc", "nvme-qlc"]),
         ];
         for (typed, expected) in cases {
-            assert_eq!(nearest_names(typed, known.into_iter()), expected, "{typed}");
+            assert_eq!(
+                find_similar_names(typed, known.into_iter()),
+                expected,
+                "{typed}"
+            );
         }
     }
 

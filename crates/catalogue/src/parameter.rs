@@ -24,7 +24,7 @@ pub struct Parameter {
 
 /// Origin of a parameter value: documented, calibrated or assumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ParameterOrigin {
     /// Document, source file, or arithmetic on such values.
     Documented,
     /// Free parameter, chosen to reproduce a set of published measurements.
@@ -32,7 +32,7 @@ pub enum Origin {
         /// Name of the calibration set in `published/calibration.toml`.
         set: String,
         /// Method by which the value was chosen.
-        by: Chooser,
+        by: CalibrationMethod,
     },
     /// Recollection or plausible value, which no published measurement requires.
     Assumed,
@@ -40,47 +40,47 @@ pub enum Origin {
 
 /// Method by which a calibrated value was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chooser {
+pub enum CalibrationMethod {
     /// Least-squares fit, which `tools/calibrate` repeats.
-    Fit,
+    AutomaticFit,
     /// Manual choice with knowledge of the measurements. Either a fit to the same measurements does
     /// not determine the value, or the value is a rule and not a number.
-    Hand,
+    ByHand,
 }
 
-const CALIBRATED: &str = "calibrated on:";
+const CALIBRATED_PREFIX: &str = "calibrated on:";
 /// Prefix of the source text of a value that was calibrated manually.
-const BY_HAND: &str = "calibrated by hand on:";
-const ASSUMED: &str = "assumed:";
+const BY_HAND_PREFIX: &str = "calibrated by hand on:";
+const ASSUMED_PREFIX: &str = "assumed:";
 /// Prefix of the source text of a value fitted to a user's own observations. The catalogue does not
 /// know these observations, so the value counts as assumed.
-const FITTED: &str = "fitted:";
+const FITTED_PREFIX: &str = "fitted:";
 
 impl Parameter {
     /// Returns the origin of the value: documented, calibrated or assumed.
-    pub fn origin(&self) -> Origin {
-        Origin::of(&self.source)
+    pub fn origin(&self) -> ParameterOrigin {
+        ParameterOrigin::from_source(&self.source)
     }
 }
 
-impl Origin {
+impl ParameterOrigin {
     /// Returns the origin that a `source` text states: `calibrated on: SET; REMARK`, `calibrated by
     /// hand on: SET; REMARK`, `assumed: REASON` or `fitted: WHAT`. Any other text refers to a
     /// document.
-    pub fn of(source: &str) -> Origin {
+    pub fn from_source(source: &str) -> ParameterOrigin {
         let calibrated = |set: &str, by| {
             let set = set.split(';').next().unwrap_or(set);
             let set = set.trim().to_string();
-            Origin::Calibrated { set, by }
+            ParameterOrigin::Calibrated { set, by }
         };
-        if let Some(set) = source.strip_prefix(CALIBRATED) {
-            calibrated(set, Chooser::Fit)
-        } else if let Some(set) = source.strip_prefix(BY_HAND) {
-            calibrated(set, Chooser::Hand)
-        } else if source.starts_with(ASSUMED) || source.starts_with(FITTED) {
-            Origin::Assumed
+        if let Some(set) = source.strip_prefix(CALIBRATED_PREFIX) {
+            calibrated(set, CalibrationMethod::AutomaticFit)
+        } else if let Some(set) = source.strip_prefix(BY_HAND_PREFIX) {
+            calibrated(set, CalibrationMethod::ByHand)
+        } else if source.starts_with(ASSUMED_PREFIX) || source.starts_with(FITTED_PREFIX) {
+            ParameterOrigin::Assumed
         } else {
-            Origin::Documented
+            ParameterOrigin::Documented
         }
     }
 }
@@ -116,7 +116,7 @@ const UNIT_SUFFIXES: &[(&str, &str)] = &[
 
 /// Keys with a unit that is not a suffix: the whole name is the unit, or the key is a count or a
 /// ratio.
-const UNITS_OF_WHOLE_KEYS: &[(&str, &str)] = &[
+const KEY_UNITS: &[(&str, &str)] = &[
     ("cylinders", "cylinders"),
     ("heads", "tracks per cylinder"),
     ("sectors_per_track", "sectors per track"),
@@ -163,8 +163,8 @@ const UNITS_OF_WHOLE_KEYS: &[(&str, &str)] = &[
 ];
 
 /// Returns the unit in a key's name; empty if there is none.
-pub(crate) fn unit_of(key: &str) -> &'static str {
-    let whole = UNITS_OF_WHOLE_KEYS.iter().find(|(name, _)| *name == key);
+pub(crate) fn key_unit(key: &str) -> &'static str {
+    let whole = KEY_UNITS.iter().find(|(name, _)| *name == key);
     let suffix = || {
         UNIT_SUFFIXES
             .iter()
@@ -174,7 +174,7 @@ pub(crate) fn unit_of(key: &str) -> &'static str {
 }
 
 /// Returns the key without its unit suffix.
-pub(crate) fn stem_of(key: &str) -> &str {
+pub(crate) fn key_without_unit(key: &str) -> &str {
     let stem = UNIT_SUFFIXES
         .iter()
         .find_map(|(suffix, _)| key.strip_suffix(suffix));
@@ -182,7 +182,7 @@ pub(crate) fn stem_of(key: &str) -> &str {
 }
 
 /// Returns the ratio between two time units, or `None` if one is not a time unit.
-pub(crate) fn time_ratio(from: &str, to: &str) -> Option<f64> {
+pub(crate) fn time_unit_ratio(from: &str, to: &str) -> Option<f64> {
     let nanoseconds = |unit: &str| match unit {
         "s" => Some(1e9),
         "ms" => Some(1e6),

@@ -14,7 +14,7 @@ use diskperf_diagnostics::{SourceSpan, Text};
 /// `None`, `false` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Cell {
+pub struct PublishedCell {
     /// Permanent id of the value: `DOCUMENT/TABLE/...`. `None` for statements that the accuracy
     /// card does not show.
     pub id: Option<String>,
@@ -23,13 +23,17 @@ pub struct Cell {
     /// Variant of the tested system.
     pub target_variant: Option<String>,
     /// Whether the value counts in the accuracy card.
-    pub scored: bool,
+    #[serde(rename = "scored")]
+    pub is_scored: bool,
     /// Id of the value under which the same measurement is scored.
-    pub same_as: Option<String>,
+    #[serde(rename = "same_as")]
+    pub scored_as: Option<String>,
     /// Whether no model explains the value. The accuracy card shows it nevertheless.
-    pub unexplained: bool,
+    #[serde(rename = "unexplained")]
+    pub is_unexplained: bool,
     /// File with the values of the document.
-    pub seed: String,
+    #[serde(rename = "seed")]
+    pub values_file: String,
     /// Kind of the value, such as `fs_throughput` or `statement`.
     pub kind: String,
     /// Label of the table that contains the value, such as `T1`; `text` for running text.
@@ -54,15 +58,18 @@ pub struct Cell {
     pub drives: Option<u32>,
     /// Whether a value was measured; false if the document prints "n.m." or "?".
     #[serde(default = "default_measured")]
-    pub measured: bool,
+    #[serde(rename = "measured")]
+    pub is_measured: bool,
     /// Whether the authors suspect a fault of their hardware.
-    pub suspect: bool,
+    #[serde(rename = "suspect")]
+    pub is_suspect: bool,
     /// Total throughput of all drives, in KB of 1024 bytes per second.
     pub kb_per_s: Option<f64>,
     /// Throughput in an earlier measurement, in KB of 1024 bytes per second.
     pub previous_kb_per_s: Option<f64>,
     /// Whether the document gives a CPU share.
-    pub cpu_given: bool,
+    #[serde(rename = "cpu_given")]
+    pub has_cpu_share: bool,
     /// CPU share of all programs together, in percent.
     pub cpu_percent: Option<f64>,
     /// Rate of blocks of `block_bytes`, per second.
@@ -84,7 +91,8 @@ pub struct Cell {
     /// Reference measurement of `ratio`.
     pub ratio_to: Option<String>,
     /// Size of a read or write call as printed.
-    pub blocksize: Option<BlockSize>,
+    #[serde(rename = "blocksize")]
+    pub call_size: Option<PrintedCallSize>,
     /// Cache control bits of the controller during the measurement.
     pub cache_bits: Option<String>,
     /// Sectors of controller read-ahead during the measurement.
@@ -100,24 +108,27 @@ pub struct Cell {
     /// Unit of the value that a statement of the document gives.
     pub unit: Option<String>,
     /// Whether the document says "about".
-    pub approximate: bool,
+    #[serde(rename = "approximate")]
+    pub is_approximate: bool,
     /// Lower bound that the wording or a timer of whole seconds permits.
-    pub printed_low: Option<f64>,
+    #[serde(rename = "printed_low")]
+    pub value_min: Option<f64>,
     /// Upper bound that the wording or a timer of whole seconds permits.
-    pub printed_high: Option<f64>,
+    #[serde(rename = "printed_high")]
+    pub value_max: Option<f64>,
 }
 
 /// Size of a read or write call as a document prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum BlockSize {
+pub enum PrintedCallSize {
     /// Call size in bytes.
     Bytes(u64),
     /// Call size in words, such as `8k` or `1 track`.
     Words(String),
 }
 
-impl std::fmt::Display for BlockSize {
+impl std::fmt::Display for PrintedCallSize {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Bytes(bytes) => write!(formatter, "{bytes}"),
@@ -132,7 +143,7 @@ fn default_measured() -> bool {
     true
 }
 
-impl Cell {
+impl PublishedCell {
     /// Returns the document that printed the value, such as `kridle-mckusick-1983`.
     pub fn document(&self) -> Option<&str> {
         self.id.as_deref()?.split('/').next()
@@ -150,44 +161,46 @@ impl Cell {
 
 /// All published values and the calibration sets.
 #[derive(Debug, Clone)]
-pub struct Published {
+pub struct PublishedValues {
     /// Published values, in the order of the files.
-    pub cells: Vec<Cell>,
-    sets: BTreeMap<String, Vec<String>>,
+    pub cells: Vec<PublishedCell>,
+    calibration_sets: BTreeMap<String, Vec<String>>,
 }
 
 /// Path of the file that defines the calibration sets; all other files of the folder contain
 /// values.
-const CALIBRATION: &str = "published/calibration.toml";
+const CALIBRATION_SETS_PATH: &str = "published/calibration.toml";
 
 #[derive(Deserialize)]
 struct CellFile {
     #[serde(default)]
-    cell: Vec<Cell>,
+    #[serde(rename = "cell")]
+    cells: Vec<PublishedCell>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CalibrationFile {
-    sets: BTreeMap<String, Vec<String>>,
+    #[serde(rename = "sets")]
+    calibration_sets: BTreeMap<String, Vec<String>>,
 }
 
-impl Published {
+impl PublishedValues {
     pub(crate) fn load<'t>(
         texts: impl Iterator<Item = (&'t str, &'t Arc<Text>)>,
-    ) -> Result<Published, Errors> {
-        let mut published = Published {
+    ) -> Result<PublishedValues, Errors> {
+        let mut published = PublishedValues {
             cells: Vec::new(),
-            sets: BTreeMap::new(),
+            calibration_sets: BTreeMap::new(),
         };
         let mut problems = Vec::new();
         for (path, text) in texts {
-            let loaded = if path == CALIBRATION {
+            let loaded = if path == CALIBRATION_SETS_PATH {
                 toml::from_str(text.content())
-                    .map(|file: CalibrationFile| published.sets = file.sets)
+                    .map(|file: CalibrationFile| published.calibration_sets = file.calibration_sets)
             } else {
                 toml::from_str(text.content())
-                    .map(|file: CellFile| published.cells.extend(file.cell))
+                    .map(|file: CellFile| published.cells.extend(file.cells))
             };
             if let Err(error) = loaded {
                 let place = SourceSpan::new(text, error.span().unwrap_or(0..0));
@@ -198,15 +211,19 @@ impl Published {
     }
 
     /// Returns the published value with this id.
-    pub fn cell(&self, id: &str) -> Option<&Cell> {
+    pub fn find_cell(&self, id: &str) -> Option<&PublishedCell> {
         self.cells
             .iter()
             .find(|cell| cell.id.as_deref() == Some(id))
     }
 
     /// Returns the documents with values that have an id, sorted.
-    pub fn documents(&self) -> Vec<&str> {
-        let mut documents: Vec<&str> = self.cells.iter().filter_map(Cell::document).collect();
+    pub fn document_names(&self) -> Vec<&str> {
+        let mut documents: Vec<&str> = self
+            .cells
+            .iter()
+            .filter_map(PublishedCell::document)
+            .collect();
         documents.sort_unstable();
         documents.dedup();
         documents
@@ -217,15 +234,17 @@ impl Published {
     /// # Errors
     ///
     /// An unknown document.
-    pub fn of_document(&self, document: &str) -> Result<Vec<&Cell>, Errors> {
-        let cells: Vec<&Cell> = self
+    pub fn cells_of_document(&self, document: &str) -> Result<Vec<&PublishedCell>, Errors> {
+        let cells: Vec<&PublishedCell> = self
             .cells
             .iter()
             .filter(|cell| cell.document() == Some(document))
             .collect();
         if cells.is_empty() {
-            let problem = Problem::error(format!("the catalogue has no document `{document}`"))
-                .help(names::suggest_names(document, self.documents().into_iter()));
+            let problem =
+                Problem::error(format!("the catalogue has no document `{document}`")).help(
+                    names::suggest_names(document, self.document_names().into_iter()),
+                );
             Errors::fail_if_any(vec![problem])?;
         }
         Ok(cells)
@@ -233,7 +252,7 @@ impl Published {
 
     /// Returns the names of the calibration sets, sorted.
     pub fn set_names(&self) -> impl Iterator<Item = &str> {
-        self.sets.keys().map(String::as_str)
+        self.calibration_sets.keys().map(String::as_str)
     }
 
     /// Returns the ids of the values in a calibration set, in the order of the documents. Each
@@ -243,7 +262,7 @@ impl Published {
     ///
     /// An unknown set, or a pattern of the set that matches no value.
     pub fn calibration_set(&self, set: &str) -> Result<Vec<&str>, Errors> {
-        let Some(patterns) = self.sets.get(set) else {
+        let Some(patterns) = self.calibration_sets.get(set) else {
             let problem = Problem::error(format!("there is no calibration set `{set}`")).help(
                 names::suggest_names(set, self.set_names().collect::<Vec<_>>().into_iter()),
             );
@@ -252,7 +271,7 @@ impl Published {
         let ids = || self.cells.iter().filter_map(|cell| cell.id.as_deref());
         let unmatched: Vec<Problem> = patterns
             .iter()
-            .filter(|pattern| !ids().any(|id| matches(pattern, id)))
+            .filter(|pattern| !ids().any(|id| matches_pattern(pattern, id)))
             .map(|pattern| Problem::error(format!("set `{set}`: no cell is `{pattern}`")))
             .collect();
         Errors::fail_if_any(unmatched)?;
@@ -261,9 +280,9 @@ impl Published {
             let Some(id) = cell.id.as_deref() else {
                 continue;
             };
-            if patterns.iter().any(|pattern| matches(pattern, id)) {
+            if patterns.iter().any(|pattern| matches_pattern(pattern, id)) {
                 // A number that two tables print is one measurement.
-                let id = cell.same_as.as_deref().unwrap_or(id);
+                let id = cell.scored_as.as_deref().unwrap_or(id);
                 if !chosen.contains(&id) {
                     chosen.push(id);
                 }
@@ -274,17 +293,17 @@ impl Published {
 }
 
 /// Tests whether an id matches a pattern, in which `*` stands for any characters except `/`.
-fn matches(pattern: &str, id: &str) -> bool {
+fn matches_pattern(pattern: &str, id: &str) -> bool {
     let patterns: Vec<&str> = pattern.split('/').collect();
     let parts: Vec<&str> = id.split('/').collect();
     patterns.len() == parts.len()
         && patterns
             .iter()
             .zip(&parts)
-            .all(|(pattern, part)| part_matches(pattern, part))
+            .all(|(pattern, part)| matches_segment(pattern, part))
 }
 
-fn part_matches(pattern: &str, part: &str) -> bool {
+fn matches_segment(pattern: &str, part: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = part.strip_prefix(first) else {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::Catalogue;
 use super::component::Component;
 use super::names;
-use super::setting::{self, SETTING_NAME, is_number};
-use super::shape::{ParsedValue, ValueShape};
-use super::system::{Layer, Part, ReadingRecord, System};
-use super::value::{Content, Entry, Table, Value};
+use super::setting::{self, SETTINGS_TEXT_NAME, is_drive_number};
+use super::shape::{ParsedValue, ValueKind};
+use super::system::{ReadingRecord, ResolvedSystem, SystemPart, ValueLayer};
+use super::value::{Table, TableEntry, Value, ValueContent};
 use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{SourceSpan, Text};
 use diskperf_timeline::Setting;
@@ -25,28 +25,28 @@ const DRIVES_MAX: u64 = 8;
 const SYSTEM_KEYS: [&str; 5] = ["description", "source", "extends", "drives", "components"];
 
 /// Resolves the system that `target` names and applies the settings.
-pub(crate) fn system(
+pub(crate) fn resolve_system(
     catalogue: &Catalogue,
     target: &str,
     settings: &[Setting],
-) -> Result<System, Errors> {
-    let mut resolution = Resolution::new(catalogue);
+) -> Result<ResolvedSystem, Errors> {
+    let mut resolution = SystemResolver::new(catalogue);
     let Some(mut layers) = resolution.system_layers(target) else {
         // A file is missing: what else could be said would only confuse.
         return Err(resolution.into_errors());
     };
-    let components = components_of(&layers);
-    let settings = setting::layer(settings, &mut resolution.problems);
+    let components = component_kinds(&layers);
+    let settings = setting::to_layer(settings, &mut resolution.problems);
     resolution.reject_settings_without_component(components, (target, &settings));
     layers.push(SourceLayer {
         table: Arc::new(settings),
-        source: SETTING_NAME.to_string(),
+        source: SETTINGS_TEXT_NAME.to_string(),
         file: None,
     });
     for level in &layers {
         resolution.check_system_keys(&level.table);
     }
-    let drives = resolution.drive_count(&layers);
+    let drives = resolution.resolve_drive_count(&layers);
     let mut parts = BTreeMap::new();
     for component in components {
         resolution.add_parts(*component, drives, &layers, &mut parts);
@@ -68,7 +68,7 @@ pub(crate) fn system(
 
 /// Returns the components of a system. A system whose files name only drives consists of drives
 /// alone.
-fn components_of(files: &[SourceLayer]) -> &'static [Component] {
+fn component_kinds(files: &[SourceLayer]) -> &'static [Component] {
     let named = |component: Component| {
         files.iter().any(|level| {
             let components = level.table.table("components");
@@ -86,13 +86,13 @@ fn components_of(files: &[SourceLayer]) -> &'static [Component] {
 }
 
 /// Resolves a single component, without a system around it.
-pub(crate) fn entry(
+pub(crate) fn resolve_component(
     catalogue: &Catalogue,
     component: Component,
     name: &str,
-) -> Result<System, Errors> {
-    let mut resolution = Resolution::new(catalogue);
-    let Some(part) = resolution.component(component, name, None) else {
+) -> Result<ResolvedSystem, Errors> {
+    let mut resolution = SystemResolver::new(catalogue);
+    let Some(part) = resolution.component_layers(component, name, None) else {
         return Err(resolution.into_errors());
     };
     let top = part
@@ -108,7 +108,7 @@ pub(crate) fn entry(
     Ok(resolution.into_system(name, description, 1, parts))
 }
 
-struct Resolution<'a> {
+struct SystemResolver<'a> {
     catalogue: &'a Catalogue,
     problems: Vec<Problem>,
     texts: BTreeMap<String, Arc<Text>>,
@@ -128,9 +128,9 @@ struct ComponentChoice {
     place: SourceSpan,
 }
 
-impl<'a> Resolution<'a> {
-    fn new(catalogue: &'a Catalogue) -> Resolution<'a> {
-        Resolution {
+impl<'a> SystemResolver<'a> {
+    fn new(catalogue: &'a Catalogue) -> SystemResolver<'a> {
+        SystemResolver {
             catalogue,
             problems: Vec::new(),
             texts: BTreeMap::new(),
@@ -150,19 +150,19 @@ impl<'a> Resolution<'a> {
         name: &str,
         description: String,
         drives: u32,
-        parts: BTreeMap<(Component, Option<u32>), Part>,
-    ) -> System {
+        parts: BTreeMap<(Component, Option<u32>), SystemPart>,
+    ) -> ResolvedSystem {
         let record = ReadingRecord {
             problems: self.problems,
-            readings: Vec::new(),
+            parameter_readings: Vec::new(),
         };
-        System {
+        ResolvedSystem {
             name: name.to_string(),
             description,
-            drives,
-            parts,
-            texts: self.texts,
-            record: RefCell::new(record),
+            drive_count: drives,
+            system_parts: parts,
+            file_texts: self.texts,
+            reading_record: RefCell::new(record),
         }
     }
 
@@ -175,11 +175,11 @@ impl<'a> Resolution<'a> {
         let named = settings.table("components");
         let named = named.iter().flat_map(|table| &table.entries);
         for (key, entry) in named.chain(&settings.entries) {
-            if let Some(component) = Component::of_name(key)
+            if let Some(component) = Component::from_name(key)
                 && !components.contains(&component)
             {
                 let title = format!("`{target}` has no {component}");
-                let problem = Problem::error(title).at(&entry.key, "has no effect");
+                let problem = Problem::error(title).at(&entry.key_span, "has no effect");
                 self.problems.push(problem.help(format!(
                     "it is a drive by itself; `diskperf list systems` names systems with a {component}"
                 )));
@@ -189,26 +189,26 @@ impl<'a> Resolution<'a> {
 
     fn check_system_keys(&mut self, table: &Table) {
         for (key, entry) in &table.entries {
-            let component = Component::of_name(key);
-            let problem = match (&entry.value.content, component) {
-                (Content::Table(_), Some(_)) => continue,
-                (Content::Table(components), None) if key == "components" => {
+            let component = Component::from_name(key);
+            let problem = match (&entry.value.value_content, component) {
+                (ValueContent::Table(_), Some(_)) => continue,
+                (ValueContent::Table(components), None) if key == "components" => {
                     self.check_component_keys(components);
                     continue;
                 }
                 (other, Some(component)) => {
-                    Problem::error(format!("`{component}` cannot be {}", other.kind()))
-                        .at(&entry.value.place, "must be a table of overrides")
+                    Problem::error(format!("`{component}` cannot be {}", other.kind_name()))
+                        .at(&entry.value.span, "must be a table of overrides")
                         .help(format!("name the {component} in [components]"))
                 }
                 (other, None) if key == "components" => {
-                    Problem::error(format!("`components` cannot be {}", other.kind()))
-                        .at(&entry.value.place, "must be a table")
+                    Problem::error(format!("`components` cannot be {}", other.kind_name()))
+                        .at(&entry.value.span, "must be a table")
                 }
                 (_, None) if SYSTEM_KEYS.contains(&key.as_str()) => continue,
                 (_, None) if key == "drives_source" => continue,
                 (_, None) => Problem::error(format!("a system has no `{key}`"))
-                    .at(&entry.key, "")
+                    .at(&entry.key_span, "")
                     .help(self.suggest_for_system_key(key)),
             };
             self.problems.push(problem);
@@ -222,7 +222,7 @@ impl<'a> Resolution<'a> {
             let names = self.catalogue.component_names(*component);
             let mut files = names
                 .iter()
-                .filter_map(|name| self.catalogue.file(&component.file(name)));
+                .filter_map(|name| self.catalogue.file(&component.file_path(name)));
             files.any(|file| file.table().is_ok_and(|table| table.get(key).is_some()))
         };
         let whole: Vec<String> = Component::ALL
@@ -234,23 +234,23 @@ impl<'a> Resolution<'a> {
             let known = Component::ALL.into_iter().map(Component::name);
             names::suggest_names(key, known.chain(SYSTEM_KEYS))
         } else {
-            names::offer_names(whole.iter().map(String::as_str))
+            names::format_choices(whole.iter().map(String::as_str))
         }
     }
 
     fn check_component_keys(&mut self, components: &Table) {
         for (key, entry) in &components.entries {
-            if Component::of_name(key).is_none() {
+            if Component::from_name(key).is_none() {
                 let known = Component::ALL.into_iter().map(Component::name);
                 let problem = Problem::error(format!("a system has no component `{key}`"))
-                    .at(&entry.key, "")
+                    .at(&entry.key_span, "")
                     .help(names::suggest_names(key, known));
                 self.problems.push(problem);
             }
         }
     }
 
-    fn drive_count(&mut self, layers: &[SourceLayer]) -> u32 {
+    fn resolve_drive_count(&mut self, layers: &[SourceLayer]) -> u32 {
         let Some(entry) = layers
             .iter()
             .rev()
@@ -264,7 +264,7 @@ impl<'a> Resolution<'a> {
             });
             return 1;
         };
-        match ValueShape::Integer(1..=DRIVES_MAX).read("drives", &entry.value) {
+        match ValueKind::Integer(1..=DRIVES_MAX).parse("drives", &entry.value) {
             Ok(ParsedValue::Integer(drives)) => drives as u32,
             Ok(_) => 1,
             Err(problem) => {
@@ -279,20 +279,20 @@ impl<'a> Resolution<'a> {
         component: Component,
         drives: u32,
         layers: &[SourceLayer],
-        parts: &mut BTreeMap<(Component, Option<u32>), Part>,
+        parts: &mut BTreeMap<(Component, Option<u32>), SystemPart>,
     ) {
         let numbers = drive_numbers(component, drives, layers);
-        if component.may_be_of_one_drive() {
+        if component.may_differ_by_drive() {
             self.check_drive_numbers(component, (drives, &numbers), layers);
         }
         for number in numbers {
-            let Some(choice) = self.chosen_component(component, number, layers) else {
+            let Some(choice) = self.choose_component(component, number, layers) else {
                 if number.is_none() {
                     let title = format!("the system names no {component}");
                     let file = layers.iter().find_map(|level| level.file.as_ref());
                     let problem = Problem::error(title).help(format!(
                         "write `{component} = \"NAME\"` in [components]; there is {}",
-                        names::list_names(
+                        names::format_list(
                             self.catalogue
                                 .component_names(component)
                                 .iter()
@@ -306,7 +306,8 @@ impl<'a> Resolution<'a> {
                 }
                 continue;
             };
-            let Some(mut part) = self.component(component, &choice.name, Some(&choice.place))
+            let Some(mut part) =
+                self.component_layers(component, &choice.name, Some(&choice.place))
             else {
                 continue;
             };
@@ -319,7 +320,7 @@ impl<'a> Resolution<'a> {
                     }
                     _ => table,
                 };
-                Some(Layer {
+                Some(ValueLayer {
                     table: Arc::new(table.clone()),
                     source: level.source.clone(),
                     is_file: false,
@@ -331,7 +332,7 @@ impl<'a> Resolution<'a> {
 
     /// Returns the catalogue name of a component. A level for all drives overrides a weaker level
     /// for one drive.
-    fn chosen_component(
+    fn choose_component(
         &mut self,
         component: Component,
         number: Option<u32>,
@@ -348,10 +349,10 @@ impl<'a> Resolution<'a> {
                 drives.table(&number.to_string())?.get("component")
             });
             for entry in [general, special].into_iter().flatten() {
-                if let Some(name) = self.name_in_entry(component, entry) {
+                if let Some(name) = self.component_name_in_entry(component, entry) {
                     choice = Some(ComponentChoice {
                         name,
-                        place: entry.value.place.clone(),
+                        place: entry.value.span.clone(),
                     });
                 }
             }
@@ -359,8 +360,12 @@ impl<'a> Resolution<'a> {
         choice
     }
 
-    fn name_in_entry(&mut self, component: Component, entry: &Entry) -> Option<String> {
-        match ValueShape::Text.read(component.name(), &entry.value) {
+    fn component_name_in_entry(
+        &mut self,
+        component: Component,
+        entry: &TableEntry,
+    ) -> Option<String> {
+        match ValueKind::Text.parse(component.name(), &entry.value) {
             Ok(ParsedValue::Text(name)) => Some(name),
             Ok(_) => None,
             Err(problem) => {
@@ -384,8 +389,10 @@ impl<'a> Resolution<'a> {
     ) {
         let mut drives = DRIVES_MAX;
         for level in layers {
-            if let Some(Content::Integer(number)) =
-                level.table.get("drives").map(|entry| &entry.value.content)
+            if let Some(ValueContent::Integer(number)) = level
+                .table
+                .get("drives")
+                .map(|entry| &entry.value.value_content)
             {
                 drives = u64::try_from(*number).unwrap_or(drives);
             }
@@ -394,13 +401,13 @@ impl<'a> Resolution<'a> {
             };
             for (key, entry) in &table.entries {
                 let Value {
-                    content: Content::Table(_),
+                    value_content: ValueContent::Table(_),
                     ..
                 } = entry.value
                 else {
                     continue;
                 };
-                if !is_number(key) {
+                if !is_drive_number(key) {
                     continue;
                 }
                 // One spelling of a number is enough.
@@ -410,10 +417,10 @@ impl<'a> Resolution<'a> {
                     let title = format!("the system has no drive {key}");
                     let label = format!("its drives are 1 to {drives}");
                     self.problems
-                        .push(Problem::error(title).at(&entry.key, label));
+                        .push(Problem::error(title).at(&entry.key_span, label));
                 } else if number <= Some(in_the_end) && !own.contains(&number) {
                     let title = format!("drive {key} has no {component} for itself");
-                    let problem = Problem::error(title).at(&entry.key, "has no effect");
+                    let problem = Problem::error(title).at(&entry.key_span, "has no effect");
                     self.push_problem(problem.help(format!(
                         "`{component}.KEY` is of the {component} that drives share; \
                          `{component}.{key}.component` names one for drive {key} alone"
@@ -441,7 +448,7 @@ fn drive_numbers(component: Component, drives: u32, layers: &[SourceLayer]) -> V
     };
     let own: Vec<u32> = match component {
         Component::Drive => (1..=drives).collect(),
-        _ if component.may_be_of_one_drive() => (1..=drives).filter(named).collect(),
+        _ if component.may_differ_by_drive() => (1..=drives).filter(named).collect(),
         _ => Vec::new(),
     };
     [None]

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use super::component::Component;
-use super::value::{self, Content, Entry, Table, Value};
+use super::value::{self, Table, TableEntry, Value, ValueContent};
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{SourceSpan, Text};
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
 /// Name of a setting in messages, in place of a file path.
-pub(crate) const SETTING_NAME: &str = "--set";
+pub(crate) const SETTINGS_TEXT_NAME: &str = "--set";
 
 /// Returns the settings as a layer of the system in the form of a system file. Of two settings with
 /// the same path, the later one applies.
-pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
+pub(crate) fn to_layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
         let content = resolve_size_suffix(setting).to_string();
-        let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
-        let value = value::parse_setting(&text, setting.path.len() + 1);
-        if let Err(problem) = insert(&mut root, &split_path(&setting.path), &text, value) {
+        let text = Arc::new(Text::new(SETTINGS_TEXT_NAME.to_string(), content));
+        let value = value::parse_setting_value(&text, setting.path.len() + 1);
+        if let Err(problem) = insert_value(&mut root, &split_path(&setting.path), &text, value) {
             problems.push(problem);
         }
     }
@@ -50,10 +50,10 @@ fn split_path(path: &str) -> Vec<(String, usize)> {
     }
     let drive = Component::Drive.name();
     match parts.as_slice() {
-        [(name, end)] if Component::of_name(name).is_some() => {
+        [(name, end)] if Component::from_name(name).is_some() => {
             vec![("components".to_string(), *end), (name.clone(), *end)]
         }
-        [(name, _), (number, end)] if name == drive && is_number(number) => {
+        [(name, _), (number, end)] if name == drive && is_drive_number(number) => {
             let component = ("component".to_string(), *end);
             [parts.clone(), vec![component]].concat()
         }
@@ -62,11 +62,11 @@ fn split_path(path: &str) -> Vec<(String, usize)> {
 }
 
 /// Tests whether a key of `[drive]` is a drive number.
-pub(crate) fn is_number(key: &str) -> bool {
+pub(crate) fn is_drive_number(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn insert(
+fn insert_value(
     table: &mut Table,
     path: &[(String, usize)],
     text: &Arc<Text>,
@@ -78,22 +78,31 @@ fn insert(
     let key = SourceSpan::new(text, 0..*end);
     if rest.is_empty() {
         if let Some(earlier) = table.get(name)
-            && let Content::Table(_) = earlier.value.content
+            && let ValueContent::Table(_) = earlier.value.value_content
         {
             return Err(conflicting_settings(&key));
         }
-        table.entries.insert(name.clone(), Entry { key, value });
+        table.entries.insert(
+            name.clone(),
+            TableEntry {
+                key_span: key,
+                value,
+            },
+        );
         return Ok(());
     }
-    let entry = table.entries.entry(name.clone()).or_insert_with(|| Entry {
-        key: key.clone(),
-        value: Value {
-            content: Content::Table(Table::default()),
-            place: key.clone(),
-        },
-    });
-    match &mut entry.value.content {
-        Content::Table(inner) => insert(inner, rest, text, value),
+    let entry = table
+        .entries
+        .entry(name.clone())
+        .or_insert_with(|| TableEntry {
+            key_span: key.clone(),
+            value: Value {
+                value_content: ValueContent::Table(Table::default()),
+                span: key.clone(),
+            },
+        });
+    match &mut entry.value.value_content {
+        ValueContent::Table(inner) => insert_value(inner, rest, text, value),
         _ => Err(conflicting_settings(&key)),
     }
 }

@@ -3,22 +3,22 @@
 use std::ops::RangeInclusive;
 
 use super::names;
-use super::parameter::unit_of;
-use super::setting::SETTING_NAME;
-use super::value::{Content, Value};
+use super::parameter::key_unit;
+use super::setting::SETTINGS_TEXT_NAME;
+use super::value::{Value, ValueContent};
 use diskperf_diagnostics::Problem;
 
 /// Declared type and range of a key's value.
 #[derive(Debug, Clone)]
-pub(crate) enum ValueShape {
+pub(crate) enum ValueKind {
     Integer(RangeInclusive<u64>),
     Number(RangeInclusive<f64>),
     Integers(RangeInclusive<u64>),
-    Pairs([RangeInclusive<u64>; 2]),
+    IntegerPairs([RangeInclusive<u64>; 2]),
     /// Table columns with their names and ranges.
-    Rows(Vec<(&'static str, RangeInclusive<f64>)>),
-    Flag,
-    ComponentChoice(Vec<String>),
+    NumberRows(Vec<(&'static str, RangeInclusive<f64>)>),
+    Boolean,
+    Choice(Vec<String>),
     Text,
 }
 
@@ -28,191 +28,201 @@ pub(crate) enum ParsedValue {
     Integer(u64),
     Number(f64),
     Integers(Vec<u64>),
-    Pairs(Vec<[u64; 2]>),
-    Rows(Vec<Vec<f64>>),
-    Flag(bool),
+    IntegerPairs(Vec<[u64; 2]>),
+    NumberRows(Vec<Vec<f64>>),
+    Boolean(bool),
     /// Choice, as an index into the list of choices.
-    ComponentChoice(usize),
+    ChoiceIndex(usize),
     Text(String),
 }
 
-impl ValueShape {
+impl ValueKind {
     /// Describes the allowed values as the end of a sentence.
-    pub(crate) fn allowed(&self, key: &str) -> String {
-        let unit = match unit_of(key) {
+    pub(crate) fn describe_allowed(&self, key: &str) -> String {
+        let unit = match key_unit(key) {
             "" => String::new(),
             unit => format!(" {unit}"),
         };
         match self {
-            ValueShape::Integer(range) => {
+            ValueKind::Integer(range) => {
                 format!("a whole number from {}{unit}", format_range(range))
             }
-            ValueShape::Number(range) => format!("a number from {}{unit}", format_range(range)),
-            ValueShape::Integers(range) => {
+            ValueKind::Number(range) => format!("a number from {}{unit}", format_range(range)),
+            ValueKind::Integers(range) => {
                 format!(
                     "a list of whole numbers, each from {}{unit}",
                     format_range(range)
                 )
             }
-            ValueShape::Pairs([first, second]) => format!(
+            ValueKind::IntegerPairs([first, second]) => format!(
                 "a list of pairs of whole numbers, the first from {}, the second from {}",
                 format_range(first),
                 format_range(second)
             ),
-            ValueShape::Rows(columns) => {
+            ValueKind::NumberRows(columns) => {
                 let columns: Vec<String> = columns
                     .iter()
                     .map(|(name, range)| format!("{name} from {}", format_range(range)))
                     .collect();
                 format!("a list of rows of numbers [{}]", columns.join(", "))
             }
-            ValueShape::Flag => "true or false".to_string(),
-            ValueShape::ComponentChoice(choices) => {
+            ValueKind::Boolean => "true or false".to_string(),
+            ValueKind::Choice(choices) => {
                 format!(
                     "one of {}",
-                    names::list_names(choices.iter().map(String::as_str))
+                    names::format_list(choices.iter().map(String::as_str))
                 )
             }
-            ValueShape::Text => "text".to_string(),
+            ValueKind::Text => "text".to_string(),
         }
     }
 
     /// Formats the range for lists, such as `1..=100` or `fifo | nearest_names`.
-    pub(crate) fn range(&self) -> String {
+    pub(crate) fn format_allowed_range(&self) -> String {
         match self {
-            ValueShape::Integer(range) | ValueShape::Integers(range) => format_range(range),
-            ValueShape::Number(range) => format_range(range),
-            ValueShape::Pairs([first, second]) => {
+            ValueKind::Integer(range) | ValueKind::Integers(range) => format_range(range),
+            ValueKind::Number(range) => format_range(range),
+            ValueKind::IntegerPairs([first, second]) => {
                 format!("[{}, {}]", format_range(first), format_range(second))
             }
-            ValueShape::Rows(columns) => {
+            ValueKind::NumberRows(columns) => {
                 let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
                 format!("[{}]", names.join(", "))
             }
-            ValueShape::Flag => "true | false".to_string(),
-            ValueShape::ComponentChoice(choices) => choices.join(" | "),
-            ValueShape::Text => "text".to_string(),
+            ValueKind::Boolean => "true | false".to_string(),
+            ValueKind::Choice(choices) => choices.join(" | "),
+            ValueKind::Text => "text".to_string(),
         }
     }
 
     /// Reads a value of this type, or returns the reason why it is invalid.
-    pub(crate) fn read(&self, key: &str, value: &Value) -> Result<ParsedValue, Problem> {
-        let mismatch = || self.mismatch(key, value);
+    pub(crate) fn parse(&self, key: &str, value: &Value) -> Result<ParsedValue, Problem> {
+        let mismatch = || self.mismatch_problem(key, value);
         match self {
-            ValueShape::Integer(range) => self.integer(key, value, range).map(ParsedValue::Integer),
-            ValueShape::Number(range) => self.number(key, value, range).map(ParsedValue::Number),
-            ValueShape::Integers(range) => {
-                let integers: Result<_, _> = list(value)
+            ValueKind::Integer(range) => self
+                .parse_integer(key, value, range)
+                .map(ParsedValue::Integer),
+            ValueKind::Number(range) => self
+                .parse_number(key, value, range)
+                .map(ParsedValue::Number),
+            ValueKind::Integers(range) => {
+                let integers: Result<_, _> = as_list(value)
                     .ok_or_else(mismatch)?
                     .iter()
-                    .map(|item| self.integer(key, item, range))
+                    .map(|item| self.parse_integer(key, item, range))
                     .collect();
                 integers.map(ParsedValue::Integers)
             }
-            ValueShape::Pairs(ranges) => {
-                let pairs: Result<_, _> = list(value)
+            ValueKind::IntegerPairs(ranges) => {
+                let pairs: Result<_, _> = as_list(value)
                     .ok_or_else(mismatch)?
                     .iter()
-                    .map(|item| self.pair(key, item, ranges))
+                    .map(|item| self.parse_pair(key, item, ranges))
                     .collect();
-                pairs.map(ParsedValue::Pairs)
+                pairs.map(ParsedValue::IntegerPairs)
             }
-            ValueShape::Rows(columns) => {
-                let rows: Result<_, _> = list(value)
+            ValueKind::NumberRows(columns) => {
+                let rows: Result<_, _> = as_list(value)
                     .ok_or_else(mismatch)?
                     .iter()
-                    .map(|item| self.row(key, item, columns))
+                    .map(|item| self.parse_row(key, item, columns))
                     .collect();
-                rows.map(ParsedValue::Rows)
+                rows.map(ParsedValue::NumberRows)
             }
-            ValueShape::Flag => match value.content {
-                Content::Flag(flag) => Ok(ParsedValue::Flag(flag)),
+            ValueKind::Boolean => match value.value_content {
+                ValueContent::Boolean(flag) => Ok(ParsedValue::Boolean(flag)),
                 _ => Err(mismatch()),
             },
-            ValueShape::ComponentChoice(choices) => {
-                let chosen = text(value).ok_or_else(mismatch)?;
+            ValueKind::Choice(choices) => {
+                let chosen = as_text(value).ok_or_else(mismatch)?;
                 match choices.iter().position(|choice| *choice == chosen) {
-                    Some(index) => Ok(ParsedValue::ComponentChoice(index)),
-                    None => Err(self.unknown_choice(key, value, &chosen, choices)),
+                    Some(index) => Ok(ParsedValue::ChoiceIndex(index)),
+                    None => Err(self.unknown_choice_problem(key, value, &chosen, choices)),
                 }
             }
-            ValueShape::Text => text(value).map(ParsedValue::Text).ok_or_else(mismatch),
+            ValueKind::Text => as_text(value).map(ParsedValue::Text).ok_or_else(mismatch),
         }
     }
 
-    fn integer(
+    fn parse_integer(
         &self,
         key: &str,
         value: &Value,
         range: &RangeInclusive<u64>,
     ) -> Result<u64, Problem> {
-        let Content::Integer(integer) = value.content else {
-            return Err(self.mismatch(key, value));
+        let ValueContent::Integer(integer) = value.value_content else {
+            return Err(self.mismatch_problem(key, value));
         };
         u64::try_from(integer)
             .ok()
             .filter(|integer| range.contains(integer))
-            .ok_or_else(|| self.out_of_range(key, value))
+            .ok_or_else(|| self.out_of_range_problem(key, value))
     }
 
-    fn number(
+    fn parse_number(
         &self,
         key: &str,
         value: &Value,
         range: &RangeInclusive<f64>,
     ) -> Result<f64, Problem> {
-        let number = match value.content {
+        let number = match value.value_content {
             // No range reaches where this would round.
-            Content::Integer(integer) => integer as f64,
-            Content::Number(number) => number,
-            _ => return Err(self.mismatch(key, value)),
+            ValueContent::Integer(integer) => integer as f64,
+            ValueContent::Float(number) => number,
+            _ => return Err(self.mismatch_problem(key, value)),
         };
         // False for not-a-number, too.
         match range.contains(&number) {
             true => Ok(number),
-            false => Err(self.out_of_range(key, value)),
+            false => Err(self.out_of_range_problem(key, value)),
         }
     }
 
-    fn row(
+    fn parse_row(
         &self,
         key: &str,
         value: &Value,
         columns: &[(&'static str, RangeInclusive<f64>)],
     ) -> Result<Vec<f64>, Problem> {
-        match list(value) {
+        match as_list(value) {
             Some(items) if items.len() == columns.len() => items
                 .iter()
                 .zip(columns)
-                .map(|(item, (_, range))| self.number(key, item, range))
+                .map(|(item, (_, range))| self.parse_number(key, item, range))
                 .collect(),
-            _ => Err(self.mismatch(key, value)),
+            _ => Err(self.mismatch_problem(key, value)),
         }
     }
 
-    fn pair(
+    fn parse_pair(
         &self,
         key: &str,
         value: &Value,
         ranges: &[RangeInclusive<u64>; 2],
     ) -> Result<[u64; 2], Problem> {
-        match list(value) {
+        match as_list(value) {
             Some([first, second]) => Ok([
-                self.integer(key, first, &ranges[0])?,
-                self.integer(key, second, &ranges[1])?,
+                self.parse_integer(key, first, &ranges[0])?,
+                self.parse_integer(key, second, &ranges[1])?,
             ]),
-            _ => Err(self.mismatch(key, value)),
+            _ => Err(self.mismatch_problem(key, value)),
         }
     }
 
-    fn mismatch(&self, key: &str, value: &Value) -> Problem {
-        let problem = Problem::error(format!("`{key}` cannot be {}", value.content.kind()))
-            .at(&value.place, format!("must be {}", self.allowed(key)));
-        let unit = unit_of(key);
-        if let (Content::Text(written), ValueShape::Integer(_) | ValueShape::Number(_)) =
-            (&value.content, self)
+    fn mismatch_problem(&self, key: &str, value: &Value) -> Problem {
+        let problem = Problem::error(format!(
+            "`{key}` cannot be {}",
+            value.value_content.kind_name()
+        ))
+        .at(
+            &value.span,
+            format!("must be {}", self.describe_allowed(key)),
+        );
+        let unit = key_unit(key);
+        if let (ValueContent::Text(written), ValueKind::Integer(_) | ValueKind::Number(_)) =
+            (&value.value_content, self)
             && !unit.is_empty()
-            && leading_number(written).is_some()
+            && parse_leading_number(written).is_some()
         {
             return problem.help(format!(
                 "write the number alone: `{key}` is in {unit}, as its name says"
@@ -221,22 +231,26 @@ impl ValueShape {
         problem
     }
 
-    fn out_of_range(&self, key: &str, value: &Value) -> Problem {
-        let written = shorten(value.place.as_str());
-        Problem::error(format!("`{key}` is out of range: {written}"))
-            .at(&value.place, format!("must be {}", self.allowed(key)))
+    fn out_of_range_problem(&self, key: &str, value: &Value) -> Problem {
+        let written = shorten(value.span.as_str());
+        Problem::error(format!("`{key}` is out of range: {written}")).at(
+            &value.span,
+            format!("must be {}", self.describe_allowed(key)),
+        )
     }
 
-    fn unknown_choice(
+    fn unknown_choice_problem(
         &self,
         key: &str,
         value: &Value,
         chosen: &str,
         choices: &[String],
     ) -> Problem {
-        let near = names::nearest_names(chosen, choices.iter().map(String::as_str));
-        let problem = Problem::error(format!("`{key}` cannot be `{}`", shorten(chosen)))
-            .at(&value.place, format!("must be {}", self.allowed(key)));
+        let near = names::find_similar_names(chosen, choices.iter().map(String::as_str));
+        let problem = Problem::error(format!("`{key}` cannot be `{}`", shorten(chosen))).at(
+            &value.span,
+            format!("must be {}", self.describe_allowed(key)),
+        );
         match near.first() {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
             None => problem,
@@ -244,26 +258,28 @@ impl ValueShape {
     }
 }
 
-fn list(value: &Value) -> Option<&[Value]> {
-    match &value.content {
-        Content::List(items) => Some(items),
+fn as_list(value: &Value) -> Option<&[Value]> {
+    match &value.value_content {
+        ValueContent::List(items) => Some(items),
         _ => None,
     }
 }
 
 /// Returns a value as text. A setting needs no quotes, so a date or a number also counts as text
 /// there.
-fn text(value: &Value) -> Option<String> {
-    match &value.content {
-        Content::Text(text) => Some(text.clone()),
-        Content::Integer(_) | Content::Number(_) if value.place.file() == SETTING_NAME => {
-            Some(value.place.as_str().to_string())
+fn as_text(value: &Value) -> Option<String> {
+    match &value.value_content {
+        ValueContent::Text(text) => Some(text.clone()),
+        ValueContent::Integer(_) | ValueContent::Float(_)
+            if value.span.file() == SETTINGS_TEXT_NAME =>
+        {
+            Some(value.span.as_str().to_string())
         }
         _ => None,
     }
 }
 
-fn leading_number(text: &str) -> Option<f64> {
+fn parse_leading_number(text: &str) -> Option<f64> {
     let number = text.trim_start();
     let end = number
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))
@@ -272,11 +288,14 @@ fn leading_number(text: &str) -> Option<f64> {
 }
 
 fn shorten(written: &str) -> String {
-    const LONGEST: usize = 40;
-    if written.chars().count() <= LONGEST {
+    const LENGTH_MAX: usize = 40;
+    if written.chars().count() <= LENGTH_MAX {
         written.to_string()
     } else {
-        format!("{}...", written.chars().take(LONGEST).collect::<String>())
+        format!(
+            "{}...",
+            written.chars().take(LENGTH_MAX).collect::<String>()
+        )
     }
 }
 

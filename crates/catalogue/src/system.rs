@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::component::Component;
 use super::parameter::Parameter;
 use super::reader::Reader;
-use super::setting::SETTING_NAME;
+use super::setting::SETTINGS_TEXT_NAME;
 use super::value::Table;
 use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{SourceSpan, Text};
@@ -15,29 +15,29 @@ use diskperf_diagnostics::{SourceSpan, Text};
 /// Resolved system: the layers of values for each component. Every read by a [`Reader`] is recorded
 /// here.
 #[derive(Debug)]
-pub struct System {
+pub struct ResolvedSystem {
     pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) drives: u32,
-    pub(crate) parts: BTreeMap<(Component, Option<u32>), Part>,
-    pub(crate) texts: BTreeMap<String, Arc<Text>>,
-    pub(crate) record: RefCell<ReadingRecord>,
+    pub(crate) drive_count: u32,
+    pub(crate) system_parts: BTreeMap<(Component, Option<u32>), SystemPart>,
+    pub(crate) file_texts: BTreeMap<String, Arc<Text>>,
+    pub(crate) reading_record: RefCell<ReadingRecord>,
 }
 
 /// Component of a resolved system.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct SystemPart {
     /// Name of the component in the catalogue.
     pub(crate) name: String,
     /// File of the component, where a missing value belongs.
     pub(crate) file: Arc<Text>,
     /// Layers of values, from lowest to highest precedence.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<ValueLayer>,
 }
 
 /// Layer of a component: one table with values for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Layer {
+pub(crate) struct ValueLayer {
     pub(crate) table: Arc<Table>,
     /// Default source of values without one of their own.
     pub(crate) source: String,
@@ -49,7 +49,7 @@ pub(crate) struct Layer {
 #[derive(Debug, Default)]
 pub(crate) struct ReadingRecord {
     pub(crate) problems: Vec<Problem>,
-    pub(crate) readings: Vec<ParameterReading>,
+    pub(crate) parameter_readings: Vec<ParameterReading>,
 }
 
 /// Parameter as recorded by one reader.
@@ -58,23 +58,23 @@ pub(crate) struct ParameterReading {
     /// Parameter with the path that sets it for all drives or types.
     pub(crate) parameter: Parameter,
     /// Path that sets the parameter for this drive or type alone.
-    pub(crate) qualified: String,
+    pub(crate) qualified_path: String,
     /// Drive that owns the component, counted from 1; `None` for a shared component.
-    pub(crate) drive: Option<u32>,
-    pub(crate) place: SourceSpan,
-    pub(crate) component: Component,
+    pub(crate) drive_index: Option<u32>,
+    pub(crate) span: SourceSpan,
+    pub(crate) component_kind: Component,
 }
 
 impl ReadingRecord {
     /// Records a problem once, however many readers find it.
-    pub(crate) fn problem(&mut self, problem: Problem) {
+    pub(crate) fn add_problem(&mut self, problem: Problem) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 }
 
-impl System {
+impl ResolvedSystem {
     /// Returns the name under which the system was requested, with its variant.
     pub fn name(&self) -> &str {
         &self.name
@@ -86,18 +86,18 @@ impl System {
     }
 
     /// Returns the number of configured drives; at least one.
-    pub fn drives(&self) -> u32 {
-        self.drives
+    pub fn drive_count(&self) -> u32 {
+        self.drive_count
     }
 
     /// Reports whether the system consists of drives alone, without other components.
     pub fn is_rig(&self) -> bool {
-        !self.has(Component::Kernel)
+        !self.has_component(Component::Kernel)
     }
 
     /// Reports whether the system has a shared or single component of this kind.
-    pub fn has(&self, component: Component) -> bool {
-        self.parts.contains_key(&(component, None))
+    pub fn has_component(&self, component: Component) -> bool {
+        self.system_parts.contains_key(&(component, None))
     }
 
     /// Returns the catalogue name of a component, such as `eagle`. With a drive number, counted
@@ -107,12 +107,12 @@ impl System {
     ///
     /// If the system has no such drive or component, or consists of a single other entry.
     pub fn component_name(&self, component: Component, drive: Option<u32>) -> &str {
-        &self.part(component, drive).name
+        &self.find_part(component, drive).name
     }
 
     /// Reports whether a drive, counted from 1, has its own component of this kind.
-    pub fn has_own(&self, component: Component, drive: u32) -> bool {
-        self.parts.contains_key(&(component, Some(drive)))
+    pub fn has_own_component(&self, component: Component, drive: u32) -> bool {
+        self.system_parts.contains_key(&(component, Some(drive)))
     }
 
     /// Returns a reader for the values of a component: of one drive, counted from 1, or of the
@@ -122,14 +122,14 @@ impl System {
     ///
     /// If the system has no such drive, or consists of a single other entry.
     pub fn reader(&self, component: Component, drive: Option<u32>) -> Reader<'_> {
-        let part = self.part(component, drive);
-        Reader::new(&self.record, part, component, drive)
+        let part = self.find_part(component, drive);
+        Reader::new(&self.reading_record, part, component, drive)
     }
 
     /// Returns the name and the content of every file of the system. A stored run keeps them to be
     /// repeatable.
-    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.texts
+    pub fn file_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.file_texts
             .values()
             .map(|text| (text.name(), text.content()))
     }
@@ -141,21 +141,22 @@ impl System {
     ///
     /// Every problem that a reader found, and settings that no reader read.
     pub fn finish(self) -> Result<Vec<Parameter>, Errors> {
-        let mut record = self.record.into_inner();
-        for ((component, drive), part) in &self.parts {
+        let mut record = self.reading_record.into_inner();
+        for ((component, drive), part) in &self.system_parts {
             let reads = |noted: &ParameterReading| {
-                noted.component == *component && (drive.is_none() || noted.drive == *drive)
+                noted.component_kind == *component
+                    && (drive.is_none() || noted.drive_index == *drive)
             };
-            if !record.readings.iter().any(reads) {
-                report_unread(*component, part, &mut record);
+            if !record.parameter_readings.iter().any(reads) {
+                report_unread_keys(*component, part, &mut record);
             }
         }
         Errors::fail_if_any(record.problems)?;
-        Ok(list_parameters(record.readings))
+        Ok(list_parameters(record.parameter_readings))
     }
 
-    fn part(&self, component: Component, drive: Option<u32>) -> &Part {
-        self.parts
+    fn find_part(&self, component: Component, drive: Option<u32>) -> &SystemPart {
+        self.system_parts
             .get(&(component, drive))
             .unwrap_or_else(|| panic!("the system {} has no {component} {drive:?}", self.name))
     }
@@ -163,12 +164,12 @@ impl System {
 
 /// Reports settings of a component that this system never reads, because they cannot have an
 /// effect.
-fn report_unread(component: Component, part: &Part, record: &mut ReadingRecord) {
+fn report_unread_keys(component: Component, part: &SystemPart, record: &mut ReadingRecord) {
     for layer in &part.layers {
         for entry in layer.table.entries.values() {
-            if entry.key.file() == SETTING_NAME {
+            if entry.key_span.file() == SETTINGS_TEXT_NAME {
                 let title = format!("this system takes nothing from its {component}");
-                record.problem(Problem::error(title).at(&entry.key, "has no effect"));
+                record.add_problem(Problem::error(title).at(&entry.key_span, "has no effect"));
             }
         }
     }
@@ -180,7 +181,7 @@ fn list_parameters(readings: Vec<ParameterReading>) -> Vec<Parameter> {
     let mut seen: BTreeMap<String, Vec<(String, SourceSpan)>> = BTreeMap::new();
     for noted in &readings {
         let values = seen.entry(noted.parameter.path.clone()).or_default();
-        let value = (noted.parameter.value.clone(), noted.place.clone());
+        let value = (noted.parameter.value.clone(), noted.span.clone());
         if !values.contains(&value) {
             values.push(value);
         }
@@ -189,13 +190,13 @@ fn list_parameters(readings: Vec<ParameterReading>) -> Vec<Parameter> {
     for noted in readings {
         let mut parameter = noted.parameter;
         if seen[&parameter.path].len() > 1 {
-            parameter.path = noted.qualified;
+            parameter.path = noted.qualified_path;
         }
         if parameters
             .iter()
             .all(|(_, known)| known.path != parameter.path)
         {
-            parameters.push((noted.component, parameter));
+            parameters.push((noted.component_kind, parameter));
         }
     }
     parameters.sort_by_key(|(component, _)| *component);

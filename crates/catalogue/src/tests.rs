@@ -44,7 +44,7 @@ fn overlaid(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Catalogue, Err
     for (path, content) in files {
         write(folder.path(), path, content.as_bytes());
     }
-    let catalogue = Catalogue::embedded().overlaid(folder.path());
+    let catalogue = Catalogue::embedded().with_overlay(folder.path());
     (folder, catalogue)
 }
 
@@ -66,7 +66,7 @@ fn drive_mistakes(content: &str) -> String {
 
 /// The text of an embedded file.
 fn embedded_text(path: &str) -> &'static str {
-    let found = super::embedded::FILES
+    let found = super::embedded::EMBEDDED_FILES
         .iter()
         .find(|(known, _)| *known == path);
     found.unwrap_or_else(|| panic!("no {path}")).1

@@ -13,68 +13,68 @@ use diskperf_diagnostics::{SourceSpan, Text};
 /// Value with its place in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
-    pub(crate) content: Content,
-    pub(crate) place: SourceSpan,
+    pub(crate) value_content: ValueContent,
+    pub(crate) span: SourceSpan,
 }
 
 /// Content of a TOML value, by type.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum ValueContent {
     Text(String),
     /// Whole number, saturated if it does not fit; no parameter is that large.
     Integer(i128),
-    Number(f64),
-    Flag(bool),
+    Float(f64),
+    Boolean(bool),
     Date,
     List(Vec<Value>),
     Table(Table),
 }
 
-impl Content {
+impl ValueContent {
     /// Returns the name of the value's type for messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(crate) fn kind_name(&self) -> &'static str {
         match self {
-            Content::Text(_) => "text",
-            Content::Integer(_) => "a whole number",
-            Content::Number(_) => "a number",
-            Content::Flag(_) => "a flag",
-            Content::Date => "a date",
-            Content::List(_) => "a list",
-            Content::Table(_) => "a table",
+            ValueContent::Text(_) => "text",
+            ValueContent::Integer(_) => "a whole number",
+            ValueContent::Float(_) => "a number",
+            ValueContent::Boolean(_) => "a flag",
+            ValueContent::Date => "a date",
+            ValueContent::List(_) => "a list",
+            ValueContent::Table(_) => "a table",
         }
     }
 }
 
 /// Key of a table with its place and value.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
-    pub(crate) key: SourceSpan,
+pub(crate) struct TableEntry {
+    pub(crate) key_span: SourceSpan,
     pub(crate) value: Value,
 }
 
 /// Table with its entries by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, TableEntry>,
 }
 
 impl Table {
-    pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, key: &str) -> Option<&TableEntry> {
         self.entries.get(key)
     }
 
     /// Returns the text of a key; `None` if the key is absent or has another type.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
-        match &self.get(key)?.value.content {
-            Content::Text(text) => Some(text),
+        match &self.get(key)?.value.value_content {
+            ValueContent::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// Returns the table of a key; `None` if the key is absent or has another type.
     pub(crate) fn table(&self, key: &str) -> Option<&Table> {
-        match &self.get(key)?.value.content {
-            Content::Table(table) => Some(table),
+        match &self.get(key)?.value.value_content {
+            ValueContent::Table(table) => Some(table),
             _ => None,
         }
     }
@@ -100,19 +100,22 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
 
 /// Parses the value of a setting, which starts at `offset` of its text. Text that is not a TOML
 /// value counts as an unquoted string, because users of a shell omit quotes.
-pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
+pub(crate) fn parse_setting_value(text: &Arc<Text>, offset: usize) -> Value {
     let written = &text.content()[offset..];
     let place = SourceSpan::new(text, offset..text.content().len());
     let plain = || Value {
-        content: Content::Text(written.to_string()),
-        place: place.clone(),
+        value_content: ValueContent::Text(written.to_string()),
+        span: place.clone(),
     };
     match DeValue::parse(written) {
         Ok(value) => {
-            let content = convert(value.into_inner(), text, offset);
+            let content = convert_content(value.into_inner(), text, offset);
             match content {
-                Content::Date => plain(),
-                content => Value { content, place },
+                ValueContent::Date => plain(),
+                content => Value {
+                    value_content: content,
+                    span: place,
+                },
             }
         }
         Err(_) => plain(),
@@ -129,7 +132,13 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
         .map(|(key, value)| {
             let place = SourceSpan::new(text, shift_span(key.span(), offset));
             let value = convert_value(value, text, offset);
-            (key.into_inner().into_owned(), Entry { key: place, value })
+            (
+                key.into_inner().into_owned(),
+                TableEntry {
+                    key_span: place,
+                    value,
+                },
+            )
         })
         .collect();
     Table { entries }
@@ -138,29 +147,29 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
 fn convert_value(value: Spanned<DeValue<'_>>, text: &Arc<Text>, offset: usize) -> Value {
     let place = SourceSpan::new(text, shift_span(value.span(), offset));
     Value {
-        content: convert(value.into_inner(), text, offset),
-        place,
+        value_content: convert_content(value.into_inner(), text, offset),
+        span: place,
     }
 }
 
-fn convert(value: DeValue<'_>, text: &Arc<Text>, offset: usize) -> Content {
+fn convert_content(value: DeValue<'_>, text: &Arc<Text>, offset: usize) -> ValueContent {
     match value {
-        DeValue::String(string) => Content::Text(string.into_owned()),
+        DeValue::String(string) => ValueContent::Text(string.into_owned()),
         DeValue::Integer(integer) => {
             let parsed = i128::from_str_radix(integer.as_str(), integer.radix());
             let negative = integer.as_str().starts_with('-');
             let saturated = if negative { i128::MIN } else { i128::MAX };
-            Content::Integer(parsed.unwrap_or(saturated))
+            ValueContent::Integer(parsed.unwrap_or(saturated))
         }
-        DeValue::Float(float) => Content::Number(float.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(flag) => Content::Flag(flag),
-        DeValue::Datetime(_) => Content::Date,
-        DeValue::Array(items) => Content::List(
+        DeValue::Float(float) => ValueContent::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => ValueContent::Boolean(flag),
+        DeValue::Datetime(_) => ValueContent::Date,
+        DeValue::Array(items) => ValueContent::List(
             items
                 .into_iter()
                 .map(|item| convert_value(item, text, offset))
                 .collect(),
         ),
-        DeValue::Table(table) => Content::Table(convert_table(table, text, offset)),
+        DeValue::Table(table) => ValueContent::Table(convert_table(table, text, offset)),
     }
 }

@@ -18,7 +18,7 @@ use crate::flash::device::Flash;
 use crate::flash::specification::{FlashSpecification, UNIT_BYTES};
 use crate::kinds::each_device;
 #[cfg(feature = "catalogue")]
-use diskperf_catalogue::{Catalogue, Component, Errors, Reader, System};
+use diskperf_catalogue::{Catalogue, Component, Errors, Reader, ResolvedSystem};
 use diskperf_ftl::Past;
 use diskperf_sim::Streams;
 
@@ -211,7 +211,7 @@ impl DeviceSpecification {
     /// without a controller.
     #[cfg(feature = "catalogue")]
     pub fn of(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
-        Self::of_rig(catalogue.entry(Component::Drive, name)?)
+        Self::of_rig(catalogue.component_entry(Component::Drive, name)?)
     }
 
     /// Reads the specification of the only drive of a system, with the settings with which the
@@ -222,7 +222,7 @@ impl DeviceSpecification {
     /// A drive that contradicts itself, a bare mechanism, or a system with other components or more
     /// drives.
     #[cfg(feature = "catalogue")]
-    pub fn of_rig(entry: System) -> Result<Self, Errors> {
+    pub fn of_rig(entry: ResolvedSystem) -> Result<Self, Errors> {
         let mut reader = entry.reader(Component::Drive, Some(1));
         let kind = reader.optional_text("kind", "disk, drive, flash or fixed");
         let kind = kind.as_deref().unwrap_or("disk");
@@ -230,7 +230,7 @@ impl DeviceSpecification {
         if read.is_none() {
             let what =
                 "a disk mechanism needs a controller, and cannot be used as a drive by itself";
-            reader.fail_allowing("kind", what, "drive, flash or fixed");
+            reader.fail_with_choices("kind", what, "drive, flash or fixed");
         } else {
             reader.finish();
         }

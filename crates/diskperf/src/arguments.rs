@@ -22,7 +22,7 @@ pub(crate) use format::{OutputFormat, RunFormat};
 pub(crate) use formatting::FormatArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use interleave::InterleaveArguments;
-pub(crate) use list::{ListArguments, Listed};
+pub(crate) use list::{ListArguments, ListSubject};
 pub(crate) use record::RecordArguments;
 pub(crate) use replay::ReplayArguments;
 pub(crate) use serve::ServeArguments;
@@ -151,11 +151,11 @@ pub(crate) struct RunArguments {
 impl RunArguments {
     /// Returns the requested experiment; `earlier` is the experiment of the run that `--like`
     /// names.
-    pub(crate) fn experiment(&self, earlier: Option<Experiment>) -> Experiment {
+    pub(crate) fn to_experiment(&self, earlier: Option<Experiment>) -> Experiment {
         let asked = Experiment {
             repetitions: self.runs,
             until_steady: self.until_steady,
-            ..self.asked.experiment()
+            ..self.asked.to_experiment()
         };
         match earlier {
             None => asked,
@@ -171,7 +171,7 @@ impl RunArguments {
 }
 
 /// Setting that `--verify` changes.
-const VERIFY: &str = "program.verify";
+const VERIFY_SETTING: &str = "program.verify";
 
 /// Programs, targets and settings of an experiment.
 #[derive(Args)]
@@ -227,7 +227,7 @@ pub(crate) struct ExperimentArguments {
     /// State of the page cache before each repetition [default: cold; programs that keep requests
     /// in flight bypass it on file systems with O_DIRECT]
     #[arg(long, value_enum)]
-    pub(crate) cache: Option<Cache>,
+    pub(crate) cache: Option<CacheTemperature>,
     /// Bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
@@ -260,16 +260,16 @@ pub(crate) struct ExperimentArguments {
 
 impl ExperimentArguments {
     /// Returns the requested experiment, with the repetitions of the suite's protocol.
-    pub(crate) fn experiment(&self) -> Experiment {
+    pub(crate) fn to_experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
             fio_arguments: self.fio_arguments.clone(),
-            targets: self.all_targets(),
+            targets: self.collect_targets(),
             together: self.together,
             other: self.other.clone(),
             drives: self.drives,
             catalogue: self.catalogue.clone(),
-            settings: self.all_settings(),
+            settings: self.collect_settings(),
             repetitions: None,
             until_steady: None,
             size: self.size,
@@ -288,13 +288,13 @@ impl ExperimentArguments {
     }
 
     /// Returns the settings, including those that separate options set.
-    fn all_settings(&self) -> Vec<Setting> {
-        let verify = self.verify.then(|| Setting::new(VERIFY, "yes"));
+    fn collect_settings(&self) -> Vec<Setting> {
+        let verify = self.verify.then(|| Setting::new(VERIFY_SETTING, "yes"));
         self.settings.iter().cloned().chain(verify).collect()
     }
 
     /// Returns the targets; without any, the default targets of the other options.
-    fn all_targets(&self) -> Vec<PathBuf> {
+    fn collect_targets(&self) -> Vec<PathBuf> {
         if !self.targets.is_empty() {
             return self.targets.clone();
         }
@@ -308,7 +308,7 @@ impl ExperimentArguments {
         }
         let modelled = self.drives.is_some()
             || self.catalogue.is_some()
-            || self.settings.iter().any(Component::is_set_by);
+            || self.settings.iter().any(Component::is_changed_by);
         let real = self.together
             || self.direct
             || self.drop_caches
@@ -318,7 +318,7 @@ impl ExperimentArguments {
         let chosen = self.what.is_some() || self.suite.is_some();
         // A drive without a computer has nothing else that can be set.
         let of_computer = |setting: &Setting| {
-            Component::is_set_by(setting) && !setting.path.starts_with("drive.")
+            Component::is_changed_by(setting) && !setting.path.starts_with("drive.")
         };
         let is_drive = !chosen
             && self.drives.is_none()
@@ -364,7 +364,7 @@ pub(crate) struct GateArguments {
 
 impl GateArguments {
     /// Returns the smallest relevant change that the user gives.
-    pub(crate) fn limits(&self) -> Option<Limits> {
+    pub(crate) fn to_limits(&self) -> Option<Limits> {
         self.min_effect.map(|min_effect| Limits { min_effect })
     }
 }
@@ -419,7 +419,7 @@ pub(crate) struct MachinesArguments {
 
 impl MachinesArguments {
     /// Returns the number of machines that run at the same time.
-    pub(crate) fn threads(&self) -> usize {
+    pub(crate) fn thread_count(&self) -> usize {
         self.threads
             .map_or_else(available_threads, |threads| threads as usize)
     }
@@ -484,7 +484,7 @@ pub(crate) struct TuneArguments {
 
 impl TuneArguments {
     /// Returns the experiment that all runs of the search share.
-    pub(crate) fn experiment(&self, workload: Workload) -> Experiment {
+    pub(crate) fn to_experiment(&self, workload: Workload) -> Experiment {
         Experiment {
             workload,
             settings: self.settings.clone(),
@@ -627,7 +627,7 @@ pub(crate) struct ManArguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Cache {
+pub(crate) enum CacheTemperature {
     /// Written back and dropped
     Cold,
     /// Read in and verified to be resident
@@ -635,11 +635,11 @@ pub(crate) enum Cache {
 }
 
 /// Returns the page cache mode of the cache options.
-fn cache_mode(direct: bool, cache: Option<Cache>) -> CacheMode {
+fn cache_mode(direct: bool, cache: Option<CacheTemperature>) -> CacheMode {
     match (direct, cache) {
         (true, _) => CacheMode::Direct,
-        (false, None | Some(Cache::Cold)) => CacheMode::Cold,
-        (false, Some(Cache::Warm)) => CacheMode::Warm,
+        (false, None | Some(CacheTemperature::Cold)) => CacheMode::Cold,
+        (false, Some(CacheTemperature::Warm)) => CacheMode::Warm,
     }
 }
 

@@ -29,11 +29,11 @@ pub(crate) use tune::tune;
 
 use crate::arguments::{
     CleanArguments, CompareArguments, DeleteArguments, ExportArguments, GateArguments,
-    ListArguments, Listed, OutputFormat, RunArguments, RunFormat, ShowArguments,
+    ListArguments, ListSubject, OutputFormat, RunArguments, RunFormat, ShowArguments,
 };
 use crate::listing::Listing;
 use crate::output::{print, print_message, width};
-use crate::progress::{MachinesProgress, Progress};
+use crate::progress::{ModelRunDisplay, RunDisplay};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::{self, Comparison, Terms};
 use diskperf_analysis::report;
@@ -55,7 +55,7 @@ use diskperf_timeline::{Run, printable_line};
 use std::path::Path;
 
 /// Exit code of a command, or an error with an exit code of its own.
-type Outcome = Result<u8, LaboratoryError>;
+type CommandResult = Result<u8, LaboratoryError>;
 
 const DONE: u8 = 0;
 
@@ -68,13 +68,13 @@ pub(crate) fn run(
     arguments: &RunArguments,
     command_line: Vec<String>,
     store: Option<&Path>,
-) -> Outcome {
+) -> CommandResult {
     let earlier = match &arguments.like {
-        Some(name) => Some(experiment_of(store, name)?),
+        Some(name) => Some(load_experiment(store, name)?),
         None => None,
     };
-    let mut plans = plan::plan(&with_standard_input(arguments.experiment(earlier))?)?;
-    arguments.format.check(&plans)?;
+    let mut plans = plan::plan(&read_standard_input_job(arguments.to_experiment(earlier))?)?;
+    arguments.format.reject_unsupported(&plans)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
@@ -93,25 +93,28 @@ pub(crate) fn run(
         None => None,
     };
     let shown = (arguments.format, arguments.quiet);
-    let wanted = RunOutputs { trace, record };
-    measure(&plans, shown, wanted, (command_line, store))
+    let wanted = RunOutputs {
+        perfetto_output: trace,
+        trace_output: record,
+    };
+    run_plans(&plans, shown, wanted, (command_line, store))
 }
 
 #[derive(Default)]
 struct RunOutputs {
     /// Output file for a Perfetto trace of the runs; `None` without the option.
-    trace: Option<Output>,
+    perfetto_output: Option<Output>,
     /// Output file for a block trace of the storage requests; `None` without the option.
-    record: Option<Place>,
+    trace_output: Option<Place>,
 }
 
 /// Executes plans, prints their runs and reports where the runs are stored.
-fn measure(
+fn run_plans(
     plans: &[Plan],
     (format, quiet): (RunFormat, bool),
     wanted: RunOutputs,
     (command_line, store): (Vec<String>, Option<&Path>),
-) -> Outcome {
+) -> CommandResult {
     prepare_process(plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store).of_command(command_line);
@@ -120,9 +123,9 @@ fn measure(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
-    let mut progress = Progress::new(quiet, &stop);
+    let mut progress = RunDisplay::new(quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
-    let mut recording = Recording::new(wanted.record, &mut progress);
+    let mut recording = Recording::new(wanted.trace_output, &mut progress);
     for plan in plans {
         let executed = execute(plan, &stop, &mut recording, &mut recorder);
         runs.push(executed.run);
@@ -135,7 +138,7 @@ fn measure(
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
         true => format
-            .runs(&runs, width())
+            .render_runs(&runs, width())
             .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
@@ -145,8 +148,8 @@ fn measure(
         return Err(error);
     }
     let is_recorded = recorded?;
-    if let Some(output) = wanted.trace {
-        explain::trace_again(output, &runs, &stop)?;
+    if let Some(output) = wanted.perfetto_output {
+        explain::repeat_with_trace(output, &runs, &stop)?;
     }
     printed?;
     Ok(match recorder.failure().is_some() || !is_recorded {
@@ -156,7 +159,7 @@ fn measure(
 }
 
 /// Reads the job file from standard input if that is the experiment's workload.
-fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
+fn read_standard_input_job(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
     if experiment.workload != Workload::Named("-".to_owned()) {
         return Ok(experiment);
     }
@@ -171,8 +174,8 @@ fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryE
     })
 }
 
-fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, LaboratoryError> {
-    match &load(store, name)?[..] {
+fn load_experiment(store: Option<&Path>, name: &str) -> Result<Experiment, LaboratoryError> {
+    match &load_runs(store, name)?[..] {
         [run] => repeated(run),
         several => Err(LaboratoryError::Request(format!(
             "{name} holds {} runs, and --like takes one: name it by its id",
@@ -181,7 +184,7 @@ fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, Laborat
     }
 }
 
-fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
+fn load_runs(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     runs::load(store, name).map_err(|error| catalogue::suggest_run(name, error))
 }
 
@@ -227,10 +230,10 @@ fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
 }
 
 /// Executes `diskperf compare`: compares stored runs.
-pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> CommandResult {
     let mut compared = Vec::new();
     for name in &arguments.runs {
-        compared.extend(load(store, name)?);
+        compared.extend(load_runs(store, name)?);
     }
     if compared.len() < 2 {
         return Err(LaboratoryError::Request(
@@ -239,7 +242,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
     }
     let terms = Terms {
         history: runs::history(store, &compared)?,
-        limits: arguments.gate.limits(),
+        limits: arguments.gate.to_limits(),
     };
     let comparison = comparison::compare_on(&compared, &terms);
     print_comparison(comparison, &arguments.gate, arguments.format)
@@ -250,7 +253,7 @@ fn print_comparison(
     mut comparison: Comparison,
     gate: &GateArguments,
     format: OutputFormat,
-) -> Outcome {
+) -> CommandResult {
     let gate = gate.fail_over.map(|limit| comparison.hold_to(limit));
     print(&report::comparison(&comparison, format.into(), width()))?;
     let Some(gate) = gate else {
@@ -263,14 +266,14 @@ fn print_comparison(
 }
 
 /// Executes `diskperf list`: lists runs, programs or catalogue entries.
-pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
-    if arguments.name.is_some() && arguments.what != Some(Listed::Parameters) {
+pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandResult {
+    if arguments.name.is_some() && arguments.what != Some(ListSubject::Parameters) {
         return Err(LaboratoryError::Request(
             "only `list parameters` takes the name of a program, a suite or a system".to_owned(),
         ));
     }
-    let selection = arguments.selection.selection();
-    if selection != Selection::default() && arguments.what != Some(Listed::Runs) {
+    let selection = arguments.selection.to_selection();
+    if selection != Selection::default() && arguments.what != Some(ListSubject::Runs) {
         return Err(LaboratoryError::Request(
             "--suite, --on, --label, --since and --limit choose among stored runs: write `diskperf list runs`"
                 .to_owned(),
@@ -279,17 +282,21 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let listings = match arguments.what {
         None => vec![
-            Listing::of_names("suites", "suite", &Suite::all()),
-            Listing::of_names("programs", "program", &Program::all()),
+            Listing::from_names("suites", "suite", &Suite::all()),
+            Listing::from_names("programs", "program", &Program::all()),
         ],
-        Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
-        Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
-        Some(Listed::Runs) => vec![stored_runs(store, &selection)?],
-        Some(Listed::Parameters) => vec![parameters_of(arguments, &known)?],
-        Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
+        Some(ListSubject::Suites) => vec![Listing::from_names("suites", "suite", &Suite::all())],
+        Some(ListSubject::Programs) => {
+            vec![Listing::from_names("programs", "program", &Program::all())]
+        }
+        Some(ListSubject::Runs) => vec![list_stored_runs(store, &selection)?],
+        Some(ListSubject::Parameters) => vec![list_target_parameters(arguments, &known)?],
+        Some(listed) => catalogue::list_components(&known, listed)?
+            .into_iter()
+            .collect(),
     };
     if arguments.format == OutputFormat::Json {
-        print(&Listing::json(&listings.iter().collect::<Vec<_>>()))?;
+        print(&Listing::render_json(&listings.iter().collect::<Vec<_>>()))?;
         return Ok(DONE);
     }
     let width = width();
@@ -306,7 +313,10 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
 }
 
 /// Lists the selected runs of a store. Damaged rows come with advice on how to remove them.
-fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, LaboratoryError> {
+fn list_stored_runs(
+    store: Option<&Path>,
+    selection: &Selection,
+) -> Result<Listing, LaboratoryError> {
     let store = runs::open_store(store)?;
     let damaged = store.damaged().map_err(runs::store_failed)?;
     for run in &damaged {
@@ -321,24 +331,27 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
     let listed = selection.of(store.list().map_err(runs::store_failed)?);
     // Nobody knows of what suite a damaged one is.
     match *selection == Selection::default() {
-        true => Ok(Listing::of_runs(&listed, &damaged)),
-        false => Ok(Listing::of_runs(&listed, &[])),
+        true => Ok(Listing::from_runs(&listed, &damaged)),
+        false => Ok(Listing::from_runs(&listed, &[])),
     }
 }
 
 /// Lists the parameters of a program, a suite or a modelled system; without a name, those of all
 /// programs.
-fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
+fn list_target_parameters(
+    arguments: &ListArguments,
+    known: &Catalogue,
+) -> Result<Listing, LaboratoryError> {
     let Some(name) = arguments.name.as_deref() else {
         let all = Program::all();
         let programs = all.iter().filter_map(|(name, _)| Program::named(name));
-        return Ok(parameters(programs));
+        return Ok(list_program_parameters(programs));
     };
     if let Some(program) = Program::named(name) {
-        return Ok(parameters([program]));
+        return Ok(list_program_parameters([program]));
     }
     if let Some(suite) = Suite::named(name, Medium::Directory) {
-        return Ok(parameters(suite.programs().cloned()));
+        return Ok(list_program_parameters(suite.programs().cloned()));
     }
     // A name of none is told the nearest of what it looks like.
     let systems = known.system_names();
@@ -351,14 +364,14 @@ fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing
         ))),
         _ => {
             let entry = diskperf_laboratory::catalogue::system(known, name, &arguments.settings)?;
-            Ok(catalogue::parameters(&entry.parameters))
+            Ok(catalogue::list_parameters(&entry.parameters))
         }
     }
 }
 
 /// Lists the parameters of programs. A program that occurs several times, as in a suite, has one
 /// row for each parameter with all values.
-fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
+fn list_program_parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for program in programs {
         for parameter in program.parameters() {
@@ -386,25 +399,28 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
 }
 
 /// Executes `diskperf show`: prints a run, a suite or a catalogue entry.
-pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandResult {
     let name = arguments.name.as_str();
     if arguments.expected {
-        return expected(arguments);
+        return show_expected(arguments);
     }
     if arguments.series {
         let loaded = runs::load(store, name)?;
-        let format = own_format(arguments.format, "the course of a run over time")?;
+        let format = require_output_format(arguments.format, "the course of a run over time")?;
         print(&report::series(&loaded, format.into(), width()))?;
     } else if let Some(suite) = Suite::named(name, Medium::Directory) {
-        let format = own_format(arguments.format, "a suite")?;
-        print(&suite_steps(&suite).render(format, width()))?;
+        let format = require_output_format(arguments.format, "a suite")?;
+        print(&list_suite_steps(&suite).render(format, width()))?;
     } else if let Some(program) = Program::named(name) {
-        let format = own_format(arguments.format, "a program")?;
-        print(&parameters([program]).render(format, width()))?;
+        let format = require_output_format(arguments.format, "a program")?;
+        print(&list_program_parameters([program]).render(format, width()))?;
     } else if let Some(shown) = catalogue::show(
         &load_catalogue(arguments.catalogue.as_deref())?,
         name,
-        arguments.format.own().unwrap_or(OutputFormat::Json),
+        arguments
+            .format
+            .output_format()
+            .unwrap_or(OutputFormat::Json),
     ) {
         return shown;
     } else {
@@ -418,26 +434,28 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
                     .collect();
                 details.join("\n\n")
             }
-            format => format.runs(&loaded, width())?.trim_end().to_owned(),
+            format => format.render_runs(&loaded, width())?.trim_end().to_owned(),
         })?;
     }
     Ok(DONE)
 }
 
 /// Prints the figures of a modelled drive next to the expected ones.
-fn expected(arguments: &ShowArguments) -> Outcome {
-    let format = own_format(arguments.format, "what is expected of a drive")?;
+fn show_expected(arguments: &ShowArguments) -> CommandResult {
+    let format = require_output_format(arguments.format, "what is expected of a drive")?;
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let name = arguments.name.as_str();
     if name.ends_with(".toml") {
-        return Err(LaboratoryError::Request(expected_of_file(Path::new(name))));
+        return Err(LaboratoryError::Request(expected_in_file_help(Path::new(
+            name,
+        ))));
     }
     let drive = name.strip_prefix("drive/").unwrap_or(name);
     let drive = drive.strip_prefix("bare-").unwrap_or(drive);
     let stop = stop_on_signals()?;
-    let progress = MachinesProgress::new(false);
+    let progress = ModelRunDisplay::new(false);
     let threads = Threads(available_threads());
-    let shown = |done, of| progress.show(done, of);
+    let shown = |done, of| progress.update(done, of);
     let found = diskperf_models::expected::expected((&known, drive), &threads, &stop, &shown)?;
     drop(progress);
     print(&report::expected(&found, format.into(), width()))?;
@@ -445,7 +463,7 @@ fn expected(arguments: &ShowArguments) -> Outcome {
 }
 
 /// Returns advice on how to show the expected figures of a drive in a user's file.
-fn expected_of_file(file: &Path) -> String {
+fn expected_in_file_help(file: &Path) -> String {
     let drive = file.file_stem().unwrap_or_default().to_string_lossy();
     let parent = file.parent();
     let folder = parent.filter(|folder| folder.ends_with("drives"));
@@ -460,15 +478,15 @@ fn expected_of_file(file: &Path) -> String {
 }
 
 /// Returns the output format for an item without results.
-fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryError> {
-    format.own().ok_or_else(|| {
+fn require_output_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryError> {
+    format.output_format().ok_or_else(|| {
         LaboratoryError::Request(format!(
             "fio's form is that of results, and {what} has none in it: give --format json"
         ))
     })
 }
 
-fn suite_steps(suite: &Suite) -> Listing {
+fn list_suite_steps(suite: &Suite) -> Listing {
     let row = |program: &Program| {
         let parameters = program.parameters();
         let values: Vec<_> = parameters
@@ -490,18 +508,18 @@ fn suite_steps(suite: &Suite) -> Listing {
 }
 
 /// Executes `diskperf export`: writes stored runs to a document.
-pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> CommandResult {
     let output = Output::open(&arguments.output)?;
     let mut exported = Vec::new();
     for name in &arguments.runs {
-        exported.extend(load(store, name)?);
+        exported.extend(load_runs(store, name)?);
     }
     output.write(runs::export_text(&exported)?.as_bytes())?;
     Ok(DONE)
 }
 
 /// Executes `diskperf delete`: deletes stored runs.
-pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> CommandResult {
     let deletion = Deletion {
         names: arguments.runs.clone(),
         killed: arguments.killed,
@@ -526,7 +544,7 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
 }
 
 /// Executes `diskperf clean`: removes files that interrupted runs left behind.
-pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> CommandResult {
     let mut opened = runs::open_store(store);
     if let Err(error) = &opened {
         print_message(&format!("looking only in the directories of --on: {error}"));

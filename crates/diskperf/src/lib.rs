@@ -27,7 +27,7 @@ pub fn command() -> clap::Command {
 /// Executes a command line and returns the exit code of the process. The first word is the name of
 /// the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let (Arguments { store, command }, named) = match parse_words(words) {
+    let (Arguments { store, command }, named) = match parse_arguments(words) {
         Ok(understood) => understood,
         Err(error) => return report_usage_error(&error),
     };
@@ -59,7 +59,7 @@ pub fn run(words: &[OsString]) -> u8 {
 }
 
 /// Parses a command line and collects the paths in it.
-fn parse_words(words: &[OsString]) -> Result<(Arguments, NamedFiles), clap::Error> {
+fn parse_arguments(words: &[OsString]) -> Result<(Arguments, NamedFiles), clap::Error> {
     let mut definition = command();
     let mut matches = definition.try_get_matches_from_mut(with_escaped_variants(words))?;
     let named = NamedFiles::from_matches(&definition, &matches);

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 /// Maximum ratio of a table's width to the available width for a column layout. A wider table shows
 /// the cells of a row below each other.
-const SQUEEZE_RATIO_MAX: usize = 2;
+const TABLE_WIDTH_RATIO_MAX: usize = 2;
 
 /// Maximum number of lines of a cell; some values are tables of hundreds of rows.
-const LINES_MAX: usize = 8;
+const CELL_LINES_MAX: usize = 8;
 /// Column whose cells may have several lines: values that are tables of numbers.
-const TALL_COLUMN: &str = "value";
+const WRAPPED_COLUMN: &str = "value";
 
 /// Returns the target of a stored run independent of the user's working directory: absolute paths,
 /// or a modelled system.
@@ -34,12 +34,16 @@ pub(crate) struct Listing {
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
     /// Additional JSON fields of each row; empty if no row has any.
-    pub(crate) fields: Vec<Map<String, Value>>,
+    pub(crate) json_fields: Vec<Map<String, Value>>,
 }
 
 impl Listing {
     /// Creates a list of names with their meanings.
-    pub(crate) fn of_names(name: &'static str, kind: &'static str, names: &[(&str, &str)]) -> Self {
+    pub(crate) fn from_names(
+        name: &'static str,
+        kind: &'static str,
+        names: &[(&str, &str)],
+    ) -> Self {
         let row = |(name, meaning): &(&str, &str)| vec![(*name).to_owned(), (*meaning).to_owned()];
         Self {
             name,
@@ -50,7 +54,7 @@ impl Listing {
     }
 
     /// Creates a list of stored runs, followed by damaged rows of the store.
-    pub(crate) fn of_runs(runs: &[RunHeading], damaged: &[DamagedRun]) -> Self {
+    pub(crate) fn from_runs(runs: &[RunHeading], damaged: &[DamagedRun]) -> Self {
         let none = |run: &DamagedRun| {
             let mut cells = vec![String::new(); 7];
             cells[0].clone_from(&run.id);
@@ -92,7 +96,7 @@ impl Listing {
                 .map(row)
                 .chain(damaged.iter().map(none))
                 .collect(),
-            fields: runs
+            json_fields: runs
                 .iter()
                 .map(fields)
                 .chain(damaged.iter().map(|run| to_fields(json!({ "id": run.id }))))
@@ -102,22 +106,22 @@ impl Listing {
 
     pub(crate) fn render(&self, format: OutputFormat, width: u16) -> String {
         match format {
-            OutputFormat::Table => self.table(width),
-            OutputFormat::Json => Self::json(&[self]),
-            OutputFormat::Csv => self.delimited(|cells| {
+            OutputFormat::Table => self.render_table(width),
+            OutputFormat::Json => Self::render_json(&[self]),
+            OutputFormat::Csv => self.render_delimited(|cells| {
                 let fields = cells.iter().map(|cell| csv_field(cell));
                 fields.collect::<Vec<_>>().join(",")
             }),
-            OutputFormat::Markdown => self.markdown(),
+            OutputFormat::Markdown => self.render_markdown(),
         }
     }
 
-    fn table(&self, width: u16) -> String {
+    fn render_table(&self, width: u16) -> String {
         let mut table = Table::new();
         table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(width);
-        if self.width() > usize::from(width) * SQUEEZE_RATIO_MAX {
+        if self.table_width() > usize::from(width) * TABLE_WIDTH_RATIO_MAX {
             table.set_header([self.heading[0], &self.heading[1..].join(", ")]);
             table.add_rows(self.rows.iter().map(|row| self.stack_pairs(row)));
         } else {
@@ -135,7 +139,7 @@ impl Listing {
     }
 
     fn to_cells(&self, row: &[String]) -> Vec<String> {
-        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL_COLUMN {
+        let cell = |(heading, cell): (&&str, &String)| match *heading == WRAPPED_COLUMN {
             true => to_lines(cell),
             false => to_one_line(cell),
         };
@@ -143,7 +147,7 @@ impl Listing {
     }
 
     /// Returns the width of the table with each column as wide as its widest line.
-    fn width(&self) -> usize {
+    fn table_width(&self) -> usize {
         let mut widest = vec![0; self.heading.len()];
         for row in &self.rows {
             for (widest, cell) in widest.iter_mut().zip(self.to_cells(row)) {
@@ -165,7 +169,7 @@ impl Listing {
     }
 
     /// Returns a JSON object with each list under its name; numbers become JSON numbers.
-    pub(crate) fn json(listings: &[&Self]) -> String {
+    pub(crate) fn render_json(listings: &[&Self]) -> String {
         let cell = |text: &String| {
             text.parse::<u64>()
                 .map_or_else(|_| json!(text), |n| json!(n))
@@ -182,7 +186,7 @@ impl Listing {
                     }
                 };
                 let cells = cells.map(|(name, text)| ((*name).to_owned(), value(name, text)));
-                let fields = listing.fields.get(index).cloned().unwrap_or_default();
+                let fields = listing.json_fields.get(index).cloned().unwrap_or_default();
                 Value::Object(cells.chain(fields).collect())
             };
             Value::Array(listing.rows.iter().enumerate().map(row).collect())
@@ -193,7 +197,7 @@ impl Listing {
         Value::Object(lists.collect()).to_string()
     }
 
-    fn markdown(&self) -> String {
+    fn render_markdown(&self) -> String {
         let rule = vec!["---".to_owned(); self.heading.len()];
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = [heading, rule].into_iter().chain(self.rows.iter().cloned());
@@ -204,7 +208,7 @@ impl Listing {
         rows.map(line).collect::<Vec<_>>().join("\n")
     }
 
-    fn delimited(&self, line: impl Fn(&[String]) -> String) -> String {
+    fn render_delimited(&self, line: impl Fn(&[String]) -> String) -> String {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
         rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
@@ -226,7 +230,7 @@ fn to_one_line(cell: &str) -> String {
 fn to_lines(cell: &str) -> String {
     let all = printable(cell);
     let count = all.lines().count();
-    let mut shown: Vec<&str> = all.lines().take(LINES_MAX).collect();
+    let mut shown: Vec<&str> = all.lines().take(CELL_LINES_MAX).collect();
     let more = format!(
         "... {} more lines; --format json has all",
         count - shown.len()

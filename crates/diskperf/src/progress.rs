@@ -7,7 +7,7 @@ use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
 use diskperf_timeline::{Repetition, printable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
-use lines::{Lines, Ticker};
+use lines::{LineSchedule, Ticker};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,13 +16,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Progress display of a run, driven by the run's events.
-pub(crate) struct Progress {
-    bar: Option<Bar>,
-    quiet: bool,
+pub(crate) struct RunDisplay {
+    run_bar: Option<RunBar>,
+    is_quiet: bool,
     /// Whether the final output goes to the same terminal as the progress display.
-    shows_end: bool,
+    shares_terminal: bool,
     /// Current run, to which progress notes refer.
-    run: Option<CurrentRun>,
+    current_run: Option<CurrentRun>,
 }
 
 struct CurrentRun {
@@ -31,11 +31,11 @@ struct CurrentRun {
 }
 
 /// Progress bar with its updating thread; prints lines if there is no terminal.
-struct Bar {
-    bar: ProgressBar,
-    far: Arc<Mutex<RunProgress>>,
+struct RunBar {
+    progress_bar: ProgressBar,
+    run_progress: Arc<Mutex<RunProgress>>,
     /// Throughput of the last repetition, as text.
-    rate: String,
+    last_rate: String,
     /// Thread that updates the bar or prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
@@ -45,19 +45,19 @@ struct Bar {
 #[derive(Default)]
 struct RunProgress {
     /// Name of the current phase, as the bar shows it.
-    message: String,
+    phase_name: String,
     /// Amount done in the completed repetitions.
-    before: u64,
+    completed_amount: u64,
     /// Expected amount of each repetition. Repetitions that copy trees transfer more.
-    each: u64,
-    all: u64,
+    repetition_amount: u64,
+    total_amount: u64,
     /// Start of the current repetition, for repetitions of fixed duration.
-    since: Option<Instant>,
+    repetition_start: Option<Instant>,
     workers: Vec<Arc<WorkerProgress>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct ShownProgress {
+struct BarState {
     message: String,
     position: u64,
     length: u64,
@@ -67,42 +67,42 @@ struct ShownProgress {
 
 impl RunProgress {
     /// Returns the current phase. Files are created before the timed part.
-    fn phase(&self) -> String {
-        let begins = self.since.is_some() || !self.workers.is_empty();
+    fn current_phase(&self) -> String {
+        let begins = self.repetition_start.is_some() || !self.workers.is_empty();
         match begins && !self.workers.iter().any(|one| one.is_timed()) {
-            true => MAKING_FILES.to_owned(),
-            false => self.message.clone(),
+            true => MAKING_FILES_PHASE.to_owned(),
+            false => self.phase_name.clone(),
         }
     }
 
     /// Returns the progress of the current repetition, or of the verification read that follows it.
     /// Blocks read for verification do not count as part of a repetition.
-    fn shown(&self) -> ShownProgress {
-        match self.read_back() {
-            Some(progress) => ShownProgress {
+    fn bar_state(&self) -> BarState {
+        match self.read_back_progress() {
+            Some(progress) => BarState {
                 message: "reading back what was written".to_owned(),
                 position: progress.blocks,
                 length: progress.blocks_total,
                 shows_remaining_time: false,
             },
-            None => ShownProgress {
-                message: self.phase(),
-                position: self.before + self.current_amount().min(self.each),
-                length: self.all.max(1),
+            None => BarState {
+                message: self.current_phase(),
+                position: self.completed_amount + self.current_amount().min(self.repetition_amount),
+                length: self.total_amount.max(1),
                 shows_remaining_time: true,
             },
         }
     }
 
     fn current_amount(&self) -> u64 {
-        match self.since {
+        match self.repetition_start {
             Some(begin) => begin.elapsed().as_nanos() as u64,
             None => self.workers.iter().map(|one| one.moved_bytes()).sum(),
         }
     }
 
     /// Returns the progress of the verification read, if no worker does anything else.
-    fn read_back(&self) -> Option<ReadBackProgress> {
+    fn read_back_progress(&self) -> Option<ReadBackProgress> {
         let workers = self.workers.iter().map(|one| one.read_back());
         let mut all = ReadBackProgress::default();
         let mut others = 0;
@@ -111,73 +111,73 @@ impl RunProgress {
             all.blocks += one.blocks;
             all.blocks_total += one.blocks_total;
         }
-        let is_alone = others == 0 || self.current_amount() >= self.each;
+        let is_alone = others == 0 || self.current_amount() >= self.repetition_amount;
         (is_alone && all.blocks < all.blocks_total).then_some(all)
     }
 }
 
-const MAKING_FILES: &str = "making files";
+const MAKING_FILES_PHASE: &str = "making files";
 
 /// Interval between updates of the bar: short enough to look alive, and long enough not to disturb
 /// a measurement.
-const PERIOD: Duration = Duration::from_millis(125);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(125);
 
 const BAR_WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
 const BAR_WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
-impl Progress {
+impl RunDisplay {
     /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`. `stop`
     /// is set when the user ends the run.
     pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
         let bar = (!quiet).then(|| match std::io::stderr().is_terminal() {
-            true => Bar::on_terminal(Arc::clone(stop)),
-            false => Bar::in_lines(),
+            true => RunBar::on_terminal(Arc::clone(stop)),
+            false => RunBar::in_text_lines(),
         });
         Self {
-            bar,
-            quiet,
-            shows_end: std::io::stdout().is_terminal(),
-            run: None,
+            run_bar: bar,
+            is_quiet: quiet,
+            shares_terminal: std::io::stdout().is_terminal(),
+            current_run: None,
         }
     }
 
     /// Prints a note about a run and its target, unless it appears below the results on the same
     /// terminal.
-    fn note(&self, note: &str) {
-        match &self.run {
-            Some(about) if self.shows_end && about.notes.iter().any(|one| one == note) => {}
+    fn add_note(&self, note: &str) {
+        match &self.current_run {
+            Some(about) if self.shares_terminal && about.notes.iter().any(|one| one == note) => {}
             Some(about) => self.print_message(&format!("{}: {note}", about.target)),
             None => self.print_message(note),
         }
     }
 
     fn print_message(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.bar.suspend(|| print_message(text)),
+        match &self.run_bar {
+            Some(bar) => bar.progress_bar.suspend(|| print_message(text)),
             None => print_message(text),
         }
     }
 }
 
-impl Observer for Progress {
-    fn event(&mut self, event: Event<'_>) {
+impl Observer for RunDisplay {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::RunStarted(run) => {
-                self.run = Some(CurrentRun {
+                self.current_run = Some(CurrentRun {
                     target: run.measured(),
                     notes: run.notes.clone(),
                 });
             }
-            Event::Note(note) if !self.quiet => self.note(note),
+            Event::Note(note) if !self.is_quiet => self.add_note(note),
             Event::Warning(warning) => self.print_message(warning),
             _ => {}
         }
-        let Some(bar) = &mut self.bar else { return };
+        let Some(bar) = &mut self.run_bar else { return };
         match event {
             Event::StepStarted { title, number, of } => {
                 bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
             }
-            Event::Pilot { .. } => bar.far().message = "finding the size".to_owned(),
+            Event::Pilot { .. } => bar.lock_progress().phase_name = "finding the size".to_owned(),
             Event::RepetitionStarted {
                 number,
                 of,
@@ -190,20 +190,20 @@ impl Observer for Progress {
                     of => format!("run {} of {of}", number + 1),
                 });
                 let each = lasts.map_or(total_bytes, |lasts| lasts.0);
-                let mut far = bar.far();
+                let mut far = bar.lock_progress();
                 *far = RunProgress {
-                    message: std::mem::take(&mut far.message),
-                    before: u64::from(number) * each,
-                    each,
-                    all: u64::from(of) * each,
-                    since: lasts.map(|_| Instant::now()),
+                    phase_name: std::mem::take(&mut far.phase_name),
+                    completed_amount: u64::from(number) * each,
+                    repetition_amount: each,
+                    total_amount: u64::from(of) * each,
+                    repetition_start: lasts.map(|_| Instant::now()),
                     workers: workers.to_vec(),
                 };
             }
             Event::RepetitionFinished(made) => {
                 let kb_per_s: f64 = made.iter().map(Repetition::kb_per_s).sum();
                 let bytes_per_s = kb_per_s * KIB as f64;
-                bar.rate = format!("{}/s, ", format_size(bytes_per_s as u64));
+                bar.last_rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
             Event::BlockFinished {
                 title,
@@ -220,8 +220,8 @@ impl Observer for Progress {
                     far += &format!(" [{low:.2}, {high:.2}]");
                 }
                 let left = HumanDuration(left);
-                bar.bar.set_style(style("{prefix}"));
-                bar.bar.set_prefix(format!("{far}, {left:#} left"));
+                bar.progress_bar.set_style(bar_style("{prefix}"));
+                bar.progress_bar.set_prefix(format!("{far}, {left:#} left"));
             }
             Event::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
@@ -239,20 +239,20 @@ impl Observer for Progress {
     }
 }
 
-impl Bar {
+impl RunBar {
     fn on_terminal(stop: Arc<AtomicBool>) -> Self {
-        let bar = ProgressBar::new(1).with_style(style(BAR_WITH_TIME_LEFT));
+        let bar = ProgressBar::new(1).with_style(bar_style(BAR_WITH_TIME_LEFT));
         let mut shows_remaining_time = true;
-        Self::spawn(bar, PERIOD, move |bar, mut shown| {
+        Self::spawn(bar, UPDATE_INTERVAL, move |bar, mut shown| {
             if shown.shows_remaining_time != shows_remaining_time {
                 shows_remaining_time = shown.shows_remaining_time;
-                bar.set_style(style(match shows_remaining_time {
+                bar.set_style(bar_style(match shows_remaining_time {
                     true => BAR_WITH_TIME_LEFT,
                     false => BAR_WITHOUT_TIME_LEFT,
                 }));
             }
             if stop.load(Ordering::Relaxed) {
-                bar.set_style(style("{prefix}  {msg}"));
+                bar.set_style(bar_style("{prefix}  {msg}"));
                 shown.message = "interrupted: removing its files".to_owned();
             }
             if bar.message() != shown.message {
@@ -263,50 +263,54 @@ impl Bar {
         })
     }
 
-    fn in_lines() -> Self {
-        let mut lines = Lines::from_now();
-        Self::spawn(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
-            lines.print(|| shown.line(&bar.prefix()));
-        })
+    fn in_text_lines() -> Self {
+        let mut lines = LineSchedule::from_now();
+        Self::spawn(
+            ProgressBar::hidden(),
+            lines::CHECK_INTERVAL,
+            move |bar, shown| {
+                lines.print_if_due(|| shown.format_line(&bar.prefix()));
+            },
+        )
     }
 
     fn spawn(
         bar: ProgressBar,
         period: Duration,
-        mut moves: impl FnMut(&ProgressBar, ShownProgress) + Send + 'static,
+        mut moves: impl FnMut(&ProgressBar, BarState) + Send + 'static,
     ) -> Self {
         let far = Arc::new(Mutex::new(RunProgress::default()));
         let (moved, done) = (bar.clone(), Arc::clone(&far));
         let ticker = Ticker::new(period, move || {
-            let shown = lock_state(&done).shown();
+            let shown = lock_state(&done).bar_state();
             moves(&moved, shown);
         });
         Self {
-            bar,
-            far,
-            rate: String::new(),
+            progress_bar: bar,
+            run_progress: far,
+            last_rate: String::new(),
             ticker,
         }
     }
 
     fn start(&mut self, title: String) {
-        *self.far() = RunProgress::default();
-        self.rate.clear();
-        self.bar.set_prefix(title);
-        self.bar.reset();
-        self.print_message(MAKING_FILES);
+        *self.lock_progress() = RunProgress::default();
+        self.last_rate.clear();
+        self.progress_bar.set_prefix(title);
+        self.progress_bar.reset();
+        self.print_message(MAKING_FILES_PHASE);
     }
 
     fn print_message(&self, what: &str) {
-        self.far().message = format!("{}{what}", self.rate);
+        self.lock_progress().phase_name = format!("{}{what}", self.last_rate);
     }
 
-    fn far(&self) -> MutexGuard<'_, RunProgress> {
-        lock_state(&self.far)
+    fn lock_progress(&self) -> MutexGuard<'_, RunProgress> {
+        lock_state(&self.run_progress)
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
+fn bar_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .expect("the template is constant")
         .with_key("left", write_time_left)
@@ -329,16 +333,16 @@ fn lock_state(far: &Mutex<RunProgress>) -> MutexGuard<'_, RunProgress> {
     far.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Bar {
+impl Drop for RunBar {
     fn drop(&mut self) {
         drop(self.ticker.take());
-        self.bar.finish_and_clear();
+        self.progress_bar.finish_and_clear();
     }
 }
 
-impl ShownProgress {
+impl BarState {
     /// Formats the bar's contents as a line of text under the title.
-    fn line(&self, title: &str) -> String {
+    fn format_line(&self, title: &str) -> String {
         let far = match self.length {
             0 | 1 => String::new(),
             length => format!(", {} %", 100 * self.position.min(length) / length),
@@ -351,34 +355,34 @@ impl ShownProgress {
 }
 
 /// Progress display of simulated machine runs: a bar on a terminal, otherwise lines.
-pub(crate) struct MachinesProgress {
+pub(crate) struct ModelRunDisplay {
     bar: Option<ProgressBar>,
-    far: Arc<MachineCounts>,
+    counts: Arc<ModelRunCounts>,
     /// Thread that prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
 /// Numbers of completed and known machine runs; 0 before the first completion.
 #[derive(Default)]
-struct MachineCounts {
-    done: AtomicUsize,
-    of: AtomicUsize,
+struct ModelRunCounts {
+    done_count: AtomicUsize,
+    total_count: AtomicUsize,
 }
 
-impl MachinesProgress {
+impl ModelRunDisplay {
     /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && is_terminal).then(|| {
-            ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}  {msg}"))
+            ProgressBar::new(1).with_style(bar_style("{pos} of {len}  {wide_bar}{left}  {msg}"))
         });
-        let far: Arc<MachineCounts> = Arc::default();
-        let (counted, mut lines) = (Arc::clone(&far), Lines::from_now());
-        let tick = move || lines.print(|| counted.line());
-        let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::PERIOD, tick));
+        let far: Arc<ModelRunCounts> = Arc::default();
+        let (counted, mut lines) = (Arc::clone(&far), LineSchedule::from_now());
+        let tick = move || lines.print_if_due(|| counted.format_line());
+        let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::CHECK_INTERVAL, tick));
         Self {
             bar,
-            far,
+            counts: far,
             ticker: ticker.flatten(),
         }
     }
@@ -392,9 +396,9 @@ impl MachinesProgress {
     }
 
     /// Updates the number of completed machine runs and their total.
-    pub(crate) fn show(&self, done: usize, of: usize) {
-        self.far.done.store(done, Ordering::Relaxed);
-        self.far.of.store(of, Ordering::Relaxed);
+    pub(crate) fn update(&self, done: usize, of: usize) {
+        self.counts.done_count.store(done, Ordering::Relaxed);
+        self.counts.total_count.store(of, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
             bar.set_length(of as u64);
             bar.set_position(done as u64);
@@ -402,19 +406,19 @@ impl MachinesProgress {
     }
 }
 
-impl MachineCounts {
-    fn line(&self) -> String {
-        match self.of.load(Ordering::Relaxed) {
+impl ModelRunCounts {
+    fn format_line(&self) -> String {
+        match self.total_count.load(Ordering::Relaxed) {
             0 => "the first run of a machine goes on".to_owned(),
             of => format!(
                 "{} of {of} runs of machines",
-                self.done.load(Ordering::Relaxed)
+                self.done_count.load(Ordering::Relaxed)
             ),
         }
     }
 }
 
-impl Drop for MachinesProgress {
+impl Drop for ModelRunDisplay {
     fn drop(&mut self) {
         drop(self.ticker.take());
         if let Some(bar) = &self.bar {
@@ -424,11 +428,11 @@ impl Drop for MachinesProgress {
 }
 
 /// Progress display for reading files, on a terminal only.
-pub(crate) struct BytesProgress {
+pub(crate) struct BytesDisplay {
     bar: Option<(ProgressBar, Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
-impl BytesProgress {
+impl BytesDisplay {
     /// Creates the display for `all` bytes; `far` holds the number of bytes read so far.
     pub(crate) fn new(quiet: bool, all: u64, far: Arc<AtomicU64>) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
@@ -442,7 +446,7 @@ impl BytesProgress {
         let mover = std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 moved.set_position(far.load(Ordering::Relaxed));
-                std::thread::sleep(PERIOD);
+                std::thread::sleep(UPDATE_INTERVAL);
             }
         });
         let bar = Some((bar, done, mover));
@@ -450,7 +454,7 @@ impl BytesProgress {
     }
 }
 
-impl Drop for BytesProgress {
+impl Drop for BytesDisplay {
     fn drop(&mut self) {
         if let Some((bar, done, mover)) = self.bar.take() {
             done.store(true, Ordering::Relaxed);
@@ -462,11 +466,11 @@ impl Drop for BytesProgress {
 }
 
 /// Progress display of a recording, with elapsed time and results, on a terminal only.
-pub(crate) struct TimeProgress {
+pub(crate) struct RecordDisplay {
     bar: Option<ProgressBar>,
 }
 
-impl TimeProgress {
+impl RecordDisplay {
     /// Creates the display for an activity of fixed duration, or for one that lasts until the user
     /// ends it.
     pub(crate) fn new(quiet: bool, lasts: Option<Duration>) -> Self {
@@ -484,7 +488,7 @@ impl TimeProgress {
     }
 
     /// Updates the number of requests so far and of lost events.
-    pub(crate) fn show(&self, requests: u64, lost: u64) {
+    pub(crate) fn update(&self, requests: u64, lost: u64) {
         let Some(bar) = &self.bar else { return };
         let elapsed = bar.elapsed();
         bar.set_position(elapsed.as_millis() as u64);
@@ -497,7 +501,7 @@ impl TimeProgress {
     }
 }
 
-impl Drop for TimeProgress {
+impl Drop for RecordDisplay {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -527,7 +531,7 @@ mod tests {
     #[test]
     fn a_read_back_is_shown_when_nobody_does_anything_else() {
         for (workers, message, position, length) in [
-            (vec![Arc::default()], MAKING_FILES, 100, 300),
+            (vec![Arc::default()], MAKING_FILES_PHASE, 100, 300),
             (vec![Arc::default(), worker(0, 0, 0)], "run", 100, 300),
             (vec![worker(40, 0, 0)], "run", 140, 300),
             (vec![worker(100, 0, 0)], "run", 200, 300),
@@ -542,20 +546,20 @@ mod tests {
             (vec![worker(40, 3, 8), worker(40, 1, 9)], READING, 4, 17),
         ] {
             let done = RunProgress {
-                message: "run".to_owned(),
-                before: 100,
-                each: 100,
-                all: 300,
-                since: None,
+                phase_name: "run".to_owned(),
+                completed_amount: 100,
+                repetition_amount: 100,
+                total_amount: 300,
+                repetition_start: None,
                 workers,
             };
-            let shown = ShownProgress {
+            let shown = BarState {
                 message: message.to_owned(),
                 position,
                 length,
                 shows_remaining_time: message != READING,
             };
-            assert_eq!(done.shown(), shown);
+            assert_eq!(done.bar_state(), shown);
         }
     }
 }

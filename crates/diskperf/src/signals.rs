@@ -24,7 +24,7 @@ const STOP_SIGNALS_UNLESS_IGNORED: [i32; 7] = [
 
 /// Interval within which a repeated signal counts as the same request. `timeout` sends its signal
 /// to the process and immediately again to the process group.
-const SAME_REQUEST: Duration = Duration::from_secs(1);
+const SAME_REQUEST_WINDOW: Duration = Duration::from_secs(1);
 
 const INTERRUPTED_CODE: i32 = 130;
 
@@ -46,7 +46,7 @@ pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
         .into_iter()
         .filter(|signal| ignored & (1 << (signal - 1)) == 0);
     for signal in STOP_SIGNALS.into_iter().chain(others) {
-        watch(signal, &wish).map_err(|error| signal_error(signal, &error))?;
+        watch_signal(signal, &wish).map_err(|error| signal_error(signal, &error))?;
     }
     let stop = Arc::clone(&wish.stop);
     register(SIGXCPU, Arc::clone(&stop)).map_err(|error| signal_error(SIGXCPU, &error))?;
@@ -55,40 +55,40 @@ pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
 
 struct StopRequest {
     stop: Arc<AtomicBool>,
-    watched_since: Instant,
+    watch_start: Instant,
     /// Number of the first signal in the low byte, and the milliseconds until its arrival above it;
     /// 0 before any signal.
-    first: AtomicU64,
+    first_signal_ms: AtomicU64,
 }
 
 impl StopRequest {
     fn new() -> Self {
         Self {
             stop: Arc::new(AtomicBool::new(false)),
-            watched_since: Instant::now(),
-            first: AtomicU64::new(0),
+            watch_start: Instant::now(),
+            first_signal_ms: AtomicU64::new(0),
         }
     }
 
     fn is_repeated(&self, signal: i32) -> bool {
-        let now_ms = self.watched_since.elapsed().as_millis() as u64;
+        let now_ms = self.watch_start.elapsed().as_millis() as u64;
         let this = (now_ms << 8) | signal as u64;
-        let first = self
-            .first
-            .compare_exchange(0, this, Ordering::SeqCst, Ordering::SeqCst);
+        let first =
+            self.first_signal_ms
+                .compare_exchange(0, this, Ordering::SeqCst, Ordering::SeqCst);
         match first {
             Ok(_) => false,
             Err(first) => {
                 let is_same = first & 0xff == this & 0xff;
                 let after_ms = now_ms.saturating_sub(first >> 8);
-                !is_same || after_ms >= SAME_REQUEST.as_millis() as u64
+                !is_same || after_ms >= SAME_REQUEST_WINDOW.as_millis() as u64
             }
         }
     }
 }
 
 #[allow(unsafe_code)]
-fn watch(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
+fn watch_signal(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
     let wish = Arc::clone(wish);
     // A progress bar, which is drawn again below the line.
     let clear = if io::stderr().is_terminal() {
@@ -151,10 +151,10 @@ mod tests {
 
     #[test]
     fn a_signal_that_comes_again_later_insists() {
-        let earlier = Instant::now().checked_sub(2 * SAME_REQUEST);
+        let earlier = Instant::now().checked_sub(2 * SAME_REQUEST_WINDOW);
         let mut wish = StopRequest::new();
         assert!(!wish.is_repeated(SIGTERM));
-        wish.watched_since = earlier.expect("a machine that was not just started");
+        wish.watch_start = earlier.expect("a machine that was not just started");
         assert!(wish.is_repeated(SIGTERM));
     }
 }

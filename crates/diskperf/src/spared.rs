@@ -34,13 +34,13 @@ const DEPTH_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct NamedFiles {
     outputs: Vec<PathBuf>,
-    inputs: Vec<Input>,
+    inputs: Vec<NamedInput>,
     /// Paths in job files: included files, measured files, replayed logs and written logs.
     job_file_paths: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
-struct Input {
+struct NamedInput {
     argument: String,
     path: PathBuf,
 }
@@ -65,20 +65,20 @@ impl NamedFiles {
                 continue;
             }
             for value in matches.get_raw(id).into_iter().flatten() {
-                named.add(id, value);
+                named.add_path(id, value);
             }
         }
         named.read_job_files(matches);
         named
     }
 
-    fn add(&mut self, id: &str, value: &OsStr) {
+    fn add_path(&mut self, id: &str, value: &OsStr) {
         let path = PathBuf::from(value);
         if OUTPUT_ARGUMENTS.contains(&id) {
             self.outputs.push(path);
         } else if !TEXT_ARGUMENTS.contains(&id) {
             let argument = id.to_owned();
-            self.inputs.push(Input { argument, path });
+            self.inputs.push(NamedInput { argument, path });
         }
     }
 
@@ -115,12 +115,12 @@ impl NamedFiles {
             if path == Path::new("-") {
                 continue;
             }
-            let is_other = |other: &PathBuf| other == path || is_same(path, other);
+            let is_other = |other: &PathBuf| other == path || is_same_file(path, other);
             if self.outputs[..index].iter().any(is_other) {
-                return Err(refusal(path, "another output of this command"));
+                return Err(overwrite_error(path, "another output of this command"));
             }
             if self.job_file_paths.iter().any(is_other) {
-                return Err(refusal(path, "a file of the jobs"));
+                return Err(overwrite_error(path, "a file of the jobs"));
             }
             // What is not there has nothing to lose.
             if !path.is_file() {
@@ -128,42 +128,45 @@ impl NamedFiles {
             }
             if runs::store_files(store)
                 .iter()
-                .any(|file| is_same(path, file))
+                .any(|file| is_same_file(path, file))
             {
-                return Err(refusal(path, "the result store"));
+                return Err(overwrite_error(path, "the result store"));
             }
-            if self.inputs.iter().any(|input| input.reads(path)) {
-                return Err(refusal(path, "what the output is made of"));
+            if self.inputs.iter().any(|input| input.is_input(path)) {
+                return Err(overwrite_error(path, "what the output is made of"));
             }
         }
         Ok(())
     }
 }
 
-impl Input {
-    fn reads(&self, file: &Path) -> bool {
-        if is_same(&self.path, file) {
+impl NamedInput {
+    fn is_input(&self, file: &Path) -> bool {
+        if is_same_file(&self.path, file) {
             return true;
         }
         if FOLDER_ARGUMENTS.contains(&self.argument.as_str()) && self.path.is_dir() {
-            return contains_file(&self.path, file, DEPTH_MAX);
+            return is_file_in_folder(&self.path, file, DEPTH_MAX);
         }
         let of_trace = traces::files(std::slice::from_ref(&self.path));
-        of_trace.iter().flatten().any(|part| is_same(part, file))
+        of_trace
+            .iter()
+            .flatten()
+            .any(|part| is_same_file(part, file))
     }
 }
 
 /// Tests whether a directory contains a file, directly or in a subdirectory.
-fn contains_file(folder: &Path, file: &Path, depth: usize) -> bool {
+fn is_file_in_folder(folder: &Path, file: &Path, depth: usize) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
-        is_same(&path, file)
-            || (depth > 1 && path.is_dir() && contains_file(&path, file, depth - 1))
+        is_same_file(&path, file)
+            || (depth > 1 && path.is_dir() && is_file_in_folder(&path, file, depth - 1))
     })
 }
 
 /// Tests whether two paths denote the same file, which need not exist.
-fn is_same(one: &Path, other: &Path) -> bool {
+fn is_same_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &Path| {
         let metadata = fs::metadata(path).ok()?;
@@ -183,7 +186,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn refusal(path: &Path, what: &str) -> LaboratoryError {
+fn overwrite_error(path: &Path, what: &str) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "{} is {what}, and the output would take its place: name another file",
         path.display()

@@ -1,7 +1,7 @@
 //! DiskSim block `disksim_disk`: overheads, bus use, cache and queue of a drive.
 
-use crate::keys::{Findings, Keys};
-use crate::text::Block;
+use crate::keys::{BlockReader, ImportFindings};
+use crate::text::ParameterBlock;
 
 /// Overheads of one kind of request by the type of the preceding request, in milliseconds before
 /// the time scale.
@@ -15,36 +15,36 @@ pub struct OverheadsMs {
 
 /// Extent of read-ahead after a request (DiskSim's `Buffer continuous read`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReadAhead {
+pub enum ReadAheadExtent {
     /// No read-ahead after the request (0).
     #[default]
     None,
     /// Read-ahead to the end of the track (1).
-    Track,
+    TrackEnd,
     /// Read-ahead to the end of the cylinder (2).
-    Cylinder,
+    CylinderEnd,
     /// Read-ahead until the segment is full, across heads and cylinders (3).
-    Segment,
+    SegmentSize,
     /// Read-ahead to the end of the track with the next block, and one more track if the segment
     /// started before that track (4).
-    NextTrack,
+    NextTrackEnd,
 }
 
 /// Early completion of writes (DiskSim's `Fast write level`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FastWrite {
+pub enum FastWriteSupport {
     /// No early completion: a write is complete when it is on the medium (0).
     #[default]
     None,
     /// Early completion of writes that append to the dirty segment (1).
-    Appending,
+    AppendingToSegment,
     /// Early completion also of such writes mixed with other requests (2).
     Mixed,
 }
 
 /// Buffer cache of a drive and its rules, as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Cache {
+pub struct DriveBuffer {
     /// Whether the buffer caches data (`Enable caching in buffer`).
     pub is_enabled: bool,
     /// Number of buffer segments (`Number of buffer segments`).
@@ -60,7 +60,7 @@ pub struct Cache {
     /// Whether the water mark is a share of the request size (`Set watermark by reqsize`).
     pub read_water_mark_is_share: bool,
     /// Extent of read-ahead (`Buffer continuous read`).
-    pub read_ahead: ReadAhead,
+    pub read_ahead_extent: ReadAheadExtent,
     /// Minimum read-ahead in blocks, which other requests cannot preempt (`Minimum read-ahead
     /// (blks)`).
     pub read_ahead_blocks_min: u32,
@@ -68,16 +68,16 @@ pub struct Cache {
     pub read_ahead_blocks_max: u32,
     /// Whether the segment length for read-ahead counts from the end of the request (`Read-ahead
     /// over requested`).
-    pub read_ahead_from_end: bool,
+    pub read_ahead_counts_from_end: bool,
     /// Whether a cache hit on an idle drive starts read-ahead (`Read-ahead on idle hit`).
-    pub read_ahead_on_idle_hit: bool,
+    pub reads_ahead_on_idle_hit: bool,
     /// Whether the drive uses rotational latency to read earlier blocks of the track (`Read any
     /// free blocks`).
     pub reads_blocks_while_waiting: bool,
     /// Early completion of writes (`Fast write level`).
-    pub fast_write: FastWrite,
+    pub fast_write: FastWriteSupport,
     /// Whether reads can hit written data in the buffer (`Allow read hits on write data`).
-    pub reads_hit_written_data: bool,
+    pub written_data_serves_reads: bool,
 }
 
 /// Electronics of a drive as in the file: overheads, bus use, cache and queue.
@@ -91,37 +91,37 @@ pub struct Firmware {
     /// time`).
     pub sector_transfer_ms: f64,
     /// Overheads of a read that hits the cache (`Read hit over.`).
-    pub read_hit: OverheadsMs,
+    pub read_hit_ms: OverheadsMs,
     /// Overheads of a read that misses the cache (`Read miss over.`).
-    pub read_miss: OverheadsMs,
+    pub read_miss_ms: OverheadsMs,
     /// Overheads of a write that hits the cache (`Write hit over.`).
-    pub write_hit: OverheadsMs,
+    pub write_hit_ms: OverheadsMs,
     /// Overheads of a write that misses the cache (`Write miss over.`).
-    pub write_miss: OverheadsMs,
+    pub write_miss_ms: OverheadsMs,
     /// Overhead at the completion of a read, in milliseconds (`Read completion overhead`).
     pub read_completion_ms: f64,
     /// Overhead at the completion of a write, in milliseconds (`Write completion overhead`).
     pub write_completion_ms: f64,
     /// Overhead to prepare data for transfer, in milliseconds (`Data preparation overhead`).
-    pub data_preparation_ms: f64,
+    pub write_data_preparation_ms: f64,
     /// Overhead of the first reselection, in milliseconds (`First reselect overhead`).
-    pub first_reselect_ms: f64,
+    pub first_reselection_ms: f64,
     /// Whether the drive holds the bus during an entire read transfer (`Hold bus entire read
     /// xfer`).
-    pub holds_bus_reading: bool,
+    pub holds_bus_during_read: bool,
     /// Whether the drive holds the bus during an entire write transfer (`Hold bus entire write
     /// xfer`).
-    pub holds_bus_writing: bool,
+    pub holds_bus_during_write: bool,
     /// Whether the drive never disconnects from the bus (`Never disconnect`).
     pub never_disconnects: bool,
     /// Zero-latency reading: a read starts at any of its sectors (`Immediate buffer read`).
-    pub zero_latency_read: bool,
+    pub has_zero_latency_reads: bool,
     /// Zero-latency writing: a write starts at any of its sectors (`Immediate buffer write`).
-    pub zero_latency_write: bool,
+    pub has_zero_latency_writes: bool,
     /// Maximum length of the drive's queue (`Max queue length`).
-    pub queue_length: u32,
+    pub queue_depth_max: u32,
     /// Buffer cache of the drive and its rules.
-    pub cache: Cache,
+    pub buffer: DriveBuffer,
     /// Scheduling policy of the drive's queue.
     pub scheduler: Scheduler,
 }
@@ -130,91 +130,94 @@ pub struct Firmware {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scheduler {
     /// Number of the policy in DiskSim (`Scheduling policy`); 1 is first come, first served.
-    pub policy: u32,
+    pub policy_number: u32,
     /// Weight of age in aged policies (`Timeout time/weight`).
-    pub weight: f64,
+    pub age_weight: f64,
 }
 
 /// Reads the electronics from a `disksim_disk` block, and returns the nested block of the drive's
 /// model.
-pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, Option<&'b Block>) {
-    let keys = Keys::new(block, findings);
+pub(crate) fn parse_firmware<'b>(
+    block: &'b ParameterBlock,
+    findings: &'b ImportFindings,
+) -> (Firmware, Option<&'b ParameterBlock>) {
+    let keys = BlockReader::new(block, findings);
     let after = |key: &str| OverheadsMs {
-        read: keys.milliseconds(&format!("{key} after read")),
-        write: keys.milliseconds(&format!("{key} after write")),
+        read: keys.read_ms(&format!("{key} after read")),
+        write: keys.read_ms(&format!("{key} after write")),
     };
     let firmware = Firmware {
-        overhead_scale: keys.milliseconds("Time scale for overheads"),
-        request_overhead_ms: keys.milliseconds("Per-request overhead time"),
-        sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
-        read_hit: after("Read hit over."),
-        read_miss: after("Read miss over."),
-        write_hit: after("Write hit over."),
-        write_miss: after("Write miss over."),
-        read_completion_ms: keys.milliseconds("Read completion overhead"),
-        write_completion_ms: keys.milliseconds("Write completion overhead"),
-        data_preparation_ms: keys.milliseconds("Data preparation overhead"),
-        first_reselect_ms: keys.milliseconds("First reselect overhead"),
-        holds_bus_reading: keys.flag("Hold bus entire read xfer"),
-        holds_bus_writing: keys.flag("Hold bus entire write xfer"),
-        never_disconnects: keys.flag("Never disconnect"),
-        zero_latency_read: keys.count_or_zero("Immediate buffer read") > 0,
-        zero_latency_write: keys.count_or_zero("Immediate buffer write") > 0,
-        queue_length: keys.count_or_zero("Max queue length"),
-        cache: parse_cache(&keys),
+        overhead_scale: keys.read_ms("Time scale for overheads"),
+        request_overhead_ms: keys.read_ms("Per-request overhead time"),
+        sector_transfer_ms: keys.read_ms("Bulk sector transfer time"),
+        read_hit_ms: after("Read hit over."),
+        read_miss_ms: after("Read miss over."),
+        write_hit_ms: after("Write hit over."),
+        write_miss_ms: after("Write miss over."),
+        read_completion_ms: keys.read_ms("Read completion overhead"),
+        write_completion_ms: keys.read_ms("Write completion overhead"),
+        write_data_preparation_ms: keys.read_ms("Data preparation overhead"),
+        first_reselection_ms: keys.read_ms("First reselect overhead"),
+        holds_bus_during_read: keys.read_flag("Hold bus entire read xfer"),
+        holds_bus_during_write: keys.read_flag("Hold bus entire write xfer"),
+        never_disconnects: keys.read_flag("Never disconnect"),
+        has_zero_latency_reads: keys.read_count_or_zero("Immediate buffer read") > 0,
+        has_zero_latency_writes: keys.read_count_or_zero("Immediate buffer write") > 0,
+        queue_depth_max: keys.read_count_or_zero("Max queue length"),
+        buffer: parse_cache(&keys),
         scheduler: keys
-            .block("Scheduler", "disksim_ioqueue")
+            .read_block("Scheduler", "disksim_ioqueue")
             .map_or_else(Scheduler::default, |(_, block)| {
                 parse_scheduler(block, findings)
             }),
     };
-    let model = keys.block("Model", "").map(|(_, model)| model);
+    let model = keys.read_block("Model", "").map(|(_, model)| model);
     (firmware, model)
 }
 
-fn parse_cache(keys: &Keys<'_>) -> Cache {
-    Cache {
+fn parse_cache(keys: &BlockReader<'_>) -> DriveBuffer {
+    DriveBuffer {
         // 2 is written for a cache too.
-        is_enabled: keys.count_or_zero("Enable caching in buffer") > 0,
-        segments: keys.count_or_zero("Number of buffer segments"),
-        write_segments: keys.count_or_zero("Maximum number of write segments"),
-        has_separate_write_segment: keys.flag("Use separate write segment"),
-        segment_blocks: keys.count_or_zero("Segment size (in blks)"),
-        read_water_mark: keys.real("High (read) water mark").unwrap_or(0.0),
-        read_water_mark_is_share: keys.flag("Set watermark by reqsize"),
-        read_ahead: match keys.count_or_zero("Buffer continuous read") {
-            0 => ReadAhead::None,
-            1 => ReadAhead::Track,
-            2 => ReadAhead::Cylinder,
-            3 => ReadAhead::Segment,
-            _ => ReadAhead::NextTrack,
+        is_enabled: keys.read_count_or_zero("Enable caching in buffer") > 0,
+        segments: keys.read_count_or_zero("Number of buffer segments"),
+        write_segments: keys.read_count_or_zero("Maximum number of write segments"),
+        has_separate_write_segment: keys.read_flag("Use separate write segment"),
+        segment_blocks: keys.read_count_or_zero("Segment size (in blks)"),
+        read_water_mark: keys.read_number("High (read) water mark").unwrap_or(0.0),
+        read_water_mark_is_share: keys.read_flag("Set watermark by reqsize"),
+        read_ahead_extent: match keys.read_count_or_zero("Buffer continuous read") {
+            0 => ReadAheadExtent::None,
+            1 => ReadAheadExtent::TrackEnd,
+            2 => ReadAheadExtent::CylinderEnd,
+            3 => ReadAheadExtent::SegmentSize,
+            _ => ReadAheadExtent::NextTrackEnd,
         },
-        read_ahead_blocks_min: keys.count_or_zero("Minimum read-ahead (blks)"),
-        read_ahead_blocks_max: keys.count_or_zero("Maximum read-ahead (blks)"),
-        read_ahead_from_end: keys.real("Read-ahead over requested") == Some(1.0),
-        read_ahead_on_idle_hit: keys.flag("Read-ahead on idle hit"),
-        reads_blocks_while_waiting: keys.flag("Read any free blocks"),
-        fast_write: match keys.count_or_zero("Fast write level") {
-            0 => FastWrite::None,
-            1 => FastWrite::Appending,
-            _ => FastWrite::Mixed,
+        read_ahead_blocks_min: keys.read_count_or_zero("Minimum read-ahead (blks)"),
+        read_ahead_blocks_max: keys.read_count_or_zero("Maximum read-ahead (blks)"),
+        read_ahead_counts_from_end: keys.read_number("Read-ahead over requested") == Some(1.0),
+        reads_ahead_on_idle_hit: keys.read_flag("Read-ahead on idle hit"),
+        reads_blocks_while_waiting: keys.read_flag("Read any free blocks"),
+        fast_write: match keys.read_count_or_zero("Fast write level") {
+            0 => FastWriteSupport::None,
+            1 => FastWriteSupport::AppendingToSegment,
+            _ => FastWriteSupport::Mixed,
         },
-        reads_hit_written_data: keys.flag("Allow read hits on write data"),
+        written_data_serves_reads: keys.read_flag("Allow read hits on write data"),
     }
 }
 
 /// Numbers of the scheduling policies to which DiskSim's `Timeout time/weight` applies.
-const AGED_POLICIES: std::ops::RangeInclusive<u32> = 14..=18;
+const AGE_WEIGHTED_POLICIES: std::ops::RangeInclusive<u32> = 14..=18;
 
-fn parse_scheduler(block: &Block, findings: &Findings) -> Scheduler {
-    let keys = Keys::new(block, findings);
-    let policy = keys.count_or_zero("Scheduling policy");
+fn parse_scheduler(block: &ParameterBlock, findings: &ImportFindings) -> Scheduler {
+    let keys = BlockReader::new(block, findings);
+    let policy = keys.read_count_or_zero("Scheduling policy");
     let weight = "Timeout time/weight";
-    if !AGED_POLICIES.contains(&policy) {
-        keys.ignore(&[weight], "this scheduling policy has no weight");
+    if !AGE_WEIGHTED_POLICIES.contains(&policy) {
+        keys.ignore_keys(&[weight], "this scheduling policy has no weight");
     }
     Scheduler {
-        policy,
-        weight: keys.milliseconds(weight),
+        policy_number: policy,
+        age_weight: keys.read_ms(weight),
     }
 }

@@ -21,8 +21,8 @@
 //! # Ok::<(), diskperf_diskspecs::Errors>(())
 //! ```
 //!
-//! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` files as typed [`Drive`]s.
-//!   Every key is used, listed in [`Import::without_effect`], or rejected with its place. The
+//! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` files as typed [`SpecifiedDrive`]s.
+//!   Every key is used, listed in [`ImportedSpecification::ignored_keys`], or rejected with its place. The
 //!   values are those of the files, without corrections from a trace.
 //! - [`table`]: the keys of DiskSim with their ranges and their effect.
 //! - [`layout`]: mapping of a block to its cylinder, head, sector and angle, and back.
@@ -48,11 +48,13 @@ mod text;
 pub mod trace;
 
 pub use diskperf_diagnostics::{Errors, Problem, SourceSpan};
-pub use files::Files;
-pub use firmware::{Cache, FastWrite, Firmware, OverheadsMs, ReadAhead, Scheduler};
-pub use import::{Drive, Import, import};
-pub use keys::{ActsAs, KeyPlaces, WithoutEffect};
+pub use files::SpecificationFiles;
+pub use firmware::{
+    DriveBuffer, FastWriteSupport, Firmware, OverheadsMs, ReadAheadExtent, Scheduler,
+};
+pub use import::{ImportedSpecification, SpecifiedDrive, import};
+pub use keys::{IgnoredKey, KeySpans, SubstitutedValue};
 pub use mechanics::Mechanics;
-pub use model::Model;
-pub use run::{Bus, Controller, DataPath};
-pub use seek::{Seek, SeekTable};
+pub use model::DriveModel;
+pub use run::{BusTiming, ControllerTiming, DataPath};
+pub use seek::{SeekCurve, SeekTable};

@@ -2,16 +2,16 @@
 
 use diskperf_diagnostics::Problem;
 
-use crate::files::Files;
-use crate::keys::{Findings, Keys, real};
-use crate::seek::{Seek, SeekTable};
-use crate::text::{Block, Entry, excerpt};
+use crate::files::SpecificationFiles;
+use crate::keys::{BlockReader, ImportFindings, to_number};
+use crate::seek::{SeekCurve, SeekTable};
+use crate::text::{ParameterBlock, ParameterEntry, shorten_text};
 
 /// Mechanics as in the file: actuator and spindle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mechanics {
     /// Seek time by distance.
-    pub seek: Seek,
+    pub seek_curve: SeekCurve,
     /// Additional settling time of a write compared with a read after any head movement, in
     /// milliseconds. It may be negative, because other overheads of the file assume it.
     pub write_settle_ms: f64,
@@ -40,22 +40,29 @@ const SEEK_TYPES: [&str; 7] = [
     "First ten seek times",
 ];
 
-pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<Mechanics> {
-    let keys = Keys::new(block, findings);
-    if let Some((entry, kind)) = keys.word("Access time type")
+pub(crate) fn parse_mechanics(
+    block: &ParameterBlock,
+    files: &SpecificationFiles,
+    findings: &ImportFindings,
+) -> Option<Mechanics> {
+    let keys = BlockReader::new(block, findings);
+    if let Some((entry, kind)) = keys.read_word("Access time type")
         && kind != "trackSwitchPlusRotation"
     {
-        let title = format!("access times of type `{}` are not modelled", excerpt(kind));
+        let title = format!(
+            "access times of type `{}` are not modelled",
+            shorten_text(kind)
+        );
         let label = "`trackSwitchPlusRotation` is used";
-        let warning = Problem::warning(title).at(&entry.value.place, label);
-        findings.warning(warning);
+        let warning = Problem::warning(title).at(&entry.value.span, label);
+        findings.report_warning(warning);
     }
     let seek = parse_seek(&keys, files);
-    let write_settle_ms = keys.real("Add. write settling delay");
-    let head_switch_ms = keys.real("Head switch time");
-    let rotation_rpm = keys.real("Rotation speed (in rpms)");
+    let write_settle_ms = keys.read_number("Add. write settling delay");
+    let head_switch_ms = keys.read_number("Head switch time");
+    let rotation_rpm = keys.read_number("Rotation speed (in rpms)");
     Some(Mechanics {
-        seek: seek?,
+        seek_curve: seek?,
         write_settle_ms: write_settle_ms?,
         head_switch_ms: head_switch_ms?,
         rotation_rpm: rotation_rpm?,
@@ -73,66 +80,66 @@ fn seek_keys(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn parse_seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
-    let time = |key: &str| keys.real(key);
-    let (entry, kind) = keys.word("Seek type")?;
+fn parse_seek(keys: &BlockReader<'_>, files: &SpecificationFiles) -> Option<SeekCurve> {
+    let time = |key: &str| keys.read_number(key);
+    let (entry, kind) = keys.read_word("Seek type")?;
     let used = seek_keys(kind);
     let unused = SEEK_TYPES.iter().filter(|key| !used.contains(key));
     let unused: Vec<&str> = unused.copied().collect();
-    keys.ignore(&unused, "another seek type is used");
+    keys.ignore_keys(&unused, "another seek type is used");
     Some(match kind {
-        "constant" => Seek::Constant {
+        "constant" => SeekCurve::Constant {
             time_ms: time("Constant seek time")?,
         },
         "curve" => {
             let single = time("Single cylinder seek time");
             let (average, full) = (time("Average seek time"), time("Full strobe seek time"));
-            Seek::ThreePoints {
+            SeekCurve::ThreePoints {
                 single_ms: single?,
                 average_ms: average?,
                 full_ms: full?,
             }
         }
-        "hpl" => Seek::Hpl {
+        "hpl" => SeekCurve::HplFormula {
             values: parse_numbers(keys, "HPL seek equation values")?,
             first_ten_ms: None,
         },
         "hplplus10" => {
             let values = parse_numbers(keys, "HPL seek equation values");
             let first_ten = parse_numbers(keys, "First ten seek times");
-            Seek::Hpl {
+            SeekCurve::HplFormula {
                 values: values?,
                 first_ten_ms: Some(first_ten?),
             }
         }
-        "extracted" => Seek::Table(read_seek_table(keys, files)?),
+        "extracted" => SeekCurve::Table(read_seek_table(keys, files)?),
         _ => {
             let label = "of `constant`, `curve`, `hpl`, `hplplus10` and `extracted`, none";
-            keys.refuse(entry, label);
+            keys.reject_value(entry, label);
             return None;
         }
     })
 }
 
 /// Reads a list with a fixed number of numbers.
-fn parse_numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
-    let (entry, values) = keys.list(key)?;
-    let numbers: Option<Vec<f64>> = values.iter().map(real).collect();
+fn parse_numbers<const N: usize>(keys: &BlockReader<'_>, key: &str) -> Option<[f64; N]> {
+    let (entry, values) = keys.read_list(key)?;
+    let numbers: Option<Vec<f64>> = values.iter().map(to_number).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
     if numbers.is_none() {
-        keys.refuse(entry, format!("a list of {N} numbers"));
+        keys.reject_value(entry, format!("a list of {N} numbers"));
     }
     numbers
 }
 
-fn read_seek_table(keys: &Keys<'_>, files: &Files) -> Option<SeekTable> {
-    let (entry, name) = keys.word("Full seek curve")?;
+fn read_seek_table(keys: &BlockReader<'_>, files: &SpecificationFiles) -> Option<SeekTable> {
+    let (entry, name) = keys.read_word("Full seek curve")?;
     let (path, content) = read_named_file(keys, entry, name, files)?;
     match SeekTable::parse(&path, &content) {
         Ok(table) => Some(table),
         Err(errors) => {
             for problem in errors.problems() {
-                keys.findings.error(problem.clone());
+                keys.findings.report_error(problem.clone());
             }
             None
         }
@@ -144,13 +151,13 @@ const SEEK_FILE_BYTES_MAX: usize = 8 << 20;
 
 /// Opens the file that a key names, and returns its path and its text.
 pub(crate) fn read_named_file(
-    keys: &Keys<'_>,
-    entry: &Entry,
+    keys: &BlockReader<'_>,
+    entry: &ParameterEntry,
     name: &str,
-    files: &Files,
+    files: &SpecificationFiles,
 ) -> Option<(String, String)> {
-    let beside = entry.value.place.file();
-    let opened = files.open(name, beside, SEEK_FILE_BYTES_MAX);
+    let beside = entry.value.span.file();
+    let opened = files.read_file(name, beside, SEEK_FILE_BYTES_MAX);
     let opened = opened.and_then(
         |(path, content)| match content.len() > SEEK_FILE_BYTES_MAX {
             true => Err(format!("it exceeds {SEEK_FILE_BYTES_MAX} bytes")),
@@ -160,10 +167,10 @@ pub(crate) fn read_named_file(
     match opened {
         Ok(found) => Some(found),
         Err(why) => {
-            let title = format!("cannot read `{}`", crate::text::excerpt(name));
+            let title = format!("cannot read `{}`", crate::text::shorten_text(name));
             let help = "diskperf searches this file's directory, then the search directories";
-            let problem = Problem::error(title).at(&entry.value.place, why);
-            keys.findings.error(problem.help(help));
+            let problem = Problem::error(title).at(&entry.value.span, why);
+            keys.findings.report_error(problem.help(help));
             None
         }
     }

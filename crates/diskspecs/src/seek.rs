@@ -4,7 +4,7 @@ use diskperf_diagnostics::{Errors, Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use crate::keys::{PROBLEMS_MAX, TIME_MS_MAX};
-use crate::text::excerpt;
+use crate::text::shorten_text;
 
 /// Measured seek times by distance, from a `.seek` file. They need not increase smoothly.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub struct SeekTable {
 
 /// Seek time by distance.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Seek {
+pub enum SeekCurve {
     /// Constant seek time for all distances.
     Constant {
         /// Seek time, in milliseconds.
@@ -33,7 +33,7 @@ pub enum Seek {
     },
     /// Seek formula with six values V1 to V6 (`HPL seek equation values`). Below V1 cylinders the
     /// time is V2 + V3 sqrt(d) ms, otherwise V4 + V5 d; one cylinder takes V6 unless that is -1.
-    Hpl {
+    HplFormula {
         /// Coefficients V1 to V6 of the formula.
         values: [f64; 6],
         /// Seek times for 1 to 10 cylinders in milliseconds (`First ten seek times`).
@@ -43,17 +43,17 @@ pub enum Seek {
     Table(SeekTable),
 }
 
-impl Seek {
+impl SeekCurve {
     /// Returns the seek time in milliseconds for a distance on a drive with the given number of
     /// cylinders; 0 for distance 0.
-    pub fn time_ms(&self, distance_cylinders: u32, cylinders: u32) -> f64 {
+    pub fn seek_ms(&self, distance_cylinders: u32, cylinders: u32) -> f64 {
         if distance_cylinders == 0 {
             return 0.0;
         }
         let d = f64::from(distance_cylinders);
         match self {
-            Seek::Constant { time_ms } => *time_ms,
-            Seek::ThreePoints {
+            SeekCurve::Constant { time_ms } => *time_ms,
+            SeekCurve::ThreePoints {
                 single_ms,
                 average_ms,
                 full_ms,
@@ -63,7 +63,7 @@ impl Seek {
                 let y = (7.0 * single_ms - 15.0 * average_ms + 8.0 * full_ms) / (3.0 * c);
                 x * (d - 1.0).sqrt() + y * (d - 1.0) + single_ms
             }
-            Seek::Hpl {
+            SeekCurve::HplFormula {
                 values: [v1, v2, v3, v4, v5, v6],
                 first_ten_ms,
             } => {
@@ -76,7 +76,7 @@ impl Seek {
                     None => v4 + v5 * d,
                 }
             }
-            Seek::Table(table) => table.time_ms(distance_cylinders),
+            SeekCurve::Table(table) => table.seek_ms(distance_cylinders),
         }
     }
 }
@@ -110,7 +110,8 @@ impl SeekTable {
             match parse_point(line, last) {
                 Ok(point) => points.push(point),
                 Err(why) => {
-                    let title = format!("`{}` is not a point of the seek curve", excerpt(line));
+                    let title =
+                        format!("`{}` is not a point of the seek curve", shorten_text(line));
                     let help = "write `CYLINDERS, MILLISECONDS`, with ascending distances";
                     problems.push(Problem::error(title).at(&place, why).help(help));
                 }
@@ -143,7 +144,7 @@ impl SeekTable {
 
     /// Returns the seek time in milliseconds by linear interpolation. It starts at (0, 0) below the
     /// first point and continues the last slope beyond the last point. It is never negative.
-    pub fn time_ms(&self, distance_cylinders: u32) -> f64 {
+    pub fn seek_ms(&self, distance_cylinders: u32) -> f64 {
         let points = &self.points;
         let above = points.partition_point(|&(distance, _)| distance < distance_cylinders);
         let at = |index: usize| (f64::from(points[index].0), points[index].1);

@@ -16,37 +16,37 @@ pub(crate) use run::{
 
 /// Type of block with its keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockKeys {
+pub struct BlockKeyTable {
     /// Name of the block type, such as `disksim_disk`.
     pub kind: &'static str,
     /// Treatment of a missing key that the reader needs.
-    pub missing: Missing,
+    pub missing_key_treatment: MissingKey,
     /// Keys that DiskSim has in this type of block.
-    pub keys: &'static [Key],
+    pub keys: &'static [BlockKey],
 }
 
 /// Key of a DiskSim block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Key {
+pub struct BlockKey {
     /// Name of the key, with one blank between words.
     pub name: &'static str,
     /// Values that DiskSim accepts for the key.
-    pub legal: Legal,
+    pub legal_values: LegalValues,
     /// Whether DiskSim complains about a block without the key.
     pub is_required: bool,
     /// Effect of the key on the modelled drive.
-    pub effect: Effect,
+    pub effect: KeyEffect,
 }
 
 /// Values that DiskSim accepts for a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Legal {
+pub enum LegalValues {
     /// Whole number (DiskSim's type I).
-    Whole {
+    Integer {
         /// Minimum that DiskSim accepts; `None` means no minimum.
         min: Option<i64>,
         /// Maximum that DiskSim accepts.
-        max: Max,
+        max: IntegerMax,
     },
     /// Number with or without a decimal point (DiskSim's type D).
     Number {
@@ -67,111 +67,119 @@ pub enum Legal {
 
 /// Maximum of a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Max {
+pub enum IntegerMax {
     /// No maximum of the whole number.
     None,
     /// Maximum that is the same for all files.
     Value(i64),
     /// Maximum equal to the number of sectors of the disk.
-    Sectors,
+    DiskSectors,
     /// Maximum equal to the value of another key of the block, but at least 1.
-    OfKey(&'static str),
+    OtherKey(&'static str),
 }
 
 /// Effect of a key on the modelled drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Effect {
+pub enum KeyEffect {
     /// Value that the modelled drive uses.
     Used,
     /// No effect; the text is the reason.
-    None(&'static str),
+    Ignored(&'static str),
     /// Fixed behaviour: the modelled drive acts as with this value, whatever the file contains; the
     /// text is the reason.
-    ActsAs(f64, &'static str),
+    Substituted(f64, &'static str),
 }
 
 /// Treatment of a missing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingKey {
     /// Error, because a drive cannot be modelled without the key.
-    Refuse,
+    Reject,
     /// Warning, and the value 0 as in DiskSim.
-    Zero,
+    UseZero,
     /// No reaction, because no result depends on the key.
-    Nothing,
+    Accept,
 }
 
 /// Key tables, in the order of the documentation.
-pub const BLOCKS: &[BlockKeys] = &[
-    BlockKeys::new("disksim_disk", Missing::Zero, drive::DISK),
-    BlockKeys::new("disksim_ioqueue", Missing::Zero, drive::QUEUE),
-    BlockKeys::new("dm_disk", Missing::Refuse, model::DISK),
-    BlockKeys::new("dm_mech_g1", Missing::Refuse, model::MECHANICS),
-    BlockKeys::new("dm_layout_g1", Missing::Refuse, model::ZONED),
-    BlockKeys::new("dm_layout_g1_zone", Missing::Refuse, model::ZONE),
-    BlockKeys::new("dm_layout_g2", Missing::Refuse, model::MAPPED),
-    BlockKeys::new("dm_layout_g2_zone", Missing::Refuse, model::MAPPED_ZONE),
-    BlockKeys::new("dm_layout_g4", Missing::Refuse, model::INDEXED),
-    BlockKeys::new("disksim_bus", Missing::Zero, run::BUS),
-    BlockKeys::new("disksim_ctlr", Missing::Zero, run::CONTROLLER),
-    BlockKeys::new("disksim_iodriver", Missing::Nothing, run::DRIVER),
-    BlockKeys::new("disksim_logorg", Missing::Nothing, run::LOGORG),
-    BlockKeys::new("disksim_synthgen", Missing::Nothing, run::SYNTHGEN),
-    BlockKeys::new("disksim_synthio", Missing::Nothing, run::SYNTHIO),
-    BlockKeys::new("disksim_pf", Missing::Nothing, run::PROCESS_FLOW),
-    BlockKeys::new("disksim_simpledisk", Missing::Nothing, run::SIMPLE_DISK),
-    BlockKeys::new("disksim_cachemem", Missing::Nothing, run::CACHE_MEMORY),
-    BlockKeys::new("disksim_iosim", Missing::Nothing, run::IOSIM),
-    BlockKeys::new("disksim_global", Missing::Nothing, run::GLOBAL),
+pub const BLOCK_TABLES: &[BlockKeyTable] = &[
+    BlockKeyTable::new("disksim_disk", MissingKey::UseZero, drive::DISK),
+    BlockKeyTable::new("disksim_ioqueue", MissingKey::UseZero, drive::QUEUE),
+    BlockKeyTable::new("dm_disk", MissingKey::Reject, model::DISK),
+    BlockKeyTable::new("dm_mech_g1", MissingKey::Reject, model::MECHANICS),
+    BlockKeyTable::new("dm_layout_g1", MissingKey::Reject, model::ZONED),
+    BlockKeyTable::new("dm_layout_g1_zone", MissingKey::Reject, model::ZONE),
+    BlockKeyTable::new("dm_layout_g2", MissingKey::Reject, model::MAPPED),
+    BlockKeyTable::new("dm_layout_g2_zone", MissingKey::Reject, model::MAPPED_ZONE),
+    BlockKeyTable::new("dm_layout_g4", MissingKey::Reject, model::INDEXED),
+    BlockKeyTable::new("disksim_bus", MissingKey::UseZero, run::BUS),
+    BlockKeyTable::new("disksim_ctlr", MissingKey::UseZero, run::CONTROLLER),
+    BlockKeyTable::new("disksim_iodriver", MissingKey::Accept, run::DRIVER),
+    BlockKeyTable::new("disksim_logorg", MissingKey::Accept, run::LOGORG),
+    BlockKeyTable::new("disksim_synthgen", MissingKey::Accept, run::SYNTHGEN),
+    BlockKeyTable::new("disksim_synthio", MissingKey::Accept, run::SYNTHIO),
+    BlockKeyTable::new("disksim_pf", MissingKey::Accept, run::PROCESS_FLOW),
+    BlockKeyTable::new("disksim_simpledisk", MissingKey::Accept, run::SIMPLE_DISK),
+    BlockKeyTable::new("disksim_cachemem", MissingKey::Accept, run::CACHE_MEMORY),
+    BlockKeyTable::new("disksim_iosim", MissingKey::Accept, run::IOSIM),
+    BlockKeyTable::new("disksim_global", MissingKey::Accept, run::GLOBAL),
 ];
 
-impl BlockKeys {
-    const fn new(kind: &'static str, missing: Missing, keys: &'static [Key]) -> BlockKeys {
-        BlockKeys {
+impl BlockKeyTable {
+    const fn new(
+        kind: &'static str,
+        missing: MissingKey,
+        keys: &'static [BlockKey],
+    ) -> BlockKeyTable {
+        BlockKeyTable {
             kind,
-            missing,
+            missing_key_treatment: missing,
             keys,
         }
     }
 
     /// Returns the key table of a type of block, if it has one.
-    pub fn find(kind: &str) -> Option<&'static BlockKeys> {
-        BLOCKS.iter().find(|block| block.kind == kind)
+    pub fn find(kind: &str) -> Option<&'static BlockKeyTable> {
+        BLOCK_TABLES.iter().find(|block| block.kind == kind)
     }
 
     /// Returns the key with this name.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub fn find_key(&self, name: &str) -> Option<&'static BlockKey> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
 
-impl Legal {
+impl LegalValues {
     /// Describes the legal values of a key. `limit` is a maximum that depends on another value of
     /// the file.
     pub fn describe(&self, limit: Option<i64>) -> String {
         match *self {
-            Legal::Whole { min, max } => {
+            LegalValues::Integer { min, max } => {
                 let largest = match max {
-                    Max::None => None,
-                    Max::Value(value) => Some(value.to_string()),
-                    Max::Sectors => Some(describe_file_limit(limit, "the sectors of the disk")),
-                    Max::OfKey(key) => Some(describe_file_limit(limit, &format!("`{key}`"))),
+                    IntegerMax::None => None,
+                    IntegerMax::Value(value) => Some(value.to_string()),
+                    IntegerMax::DiskSectors => {
+                        Some(describe_file_limit(limit, "the sectors of the disk"))
+                    }
+                    IntegerMax::OtherKey(key) => {
+                        Some(describe_file_limit(limit, &format!("`{key}`")))
+                    }
                 };
                 describe_range("a whole number", min.map(|min| min.to_string()), largest)
             }
-            Legal::Number {
+            LegalValues::Number {
                 min: Some(min),
                 is_above_min: true,
                 ..
             } => format!("a number above {min}"),
-            Legal::Number { min, max, .. } => describe_range(
+            LegalValues::Number { min, max, .. } => describe_range(
                 "a number",
                 min.map(|min| min.to_string()),
                 max.map(|max| max.to_string()),
             ),
-            Legal::Word => "a word".to_owned(),
-            Legal::List => "a list: `[ .. ]`".to_owned(),
-            Legal::Block => "a block: `type { .. }`".to_owned(),
+            LegalValues::Word => "a word".to_owned(),
+            LegalValues::List => "a list: `[ .. ]`".to_owned(),
+            LegalValues::Block => "a block: `type { .. }`".to_owned(),
         }
     }
 }
@@ -196,17 +204,17 @@ fn describe_range(what: &str, min: Option<String>, max: Option<String>) -> Strin
 /// Formats the tables as a page of the documentation.
 pub fn render_page() -> String {
     let mut page = String::new();
-    for BlockKeys { kind, keys, .. } in BLOCKS {
+    for BlockKeyTable { kind, keys, .. } in BLOCK_TABLES {
         write!(page, "\n## {kind}\n\n").expect("memory takes text");
         page.push_str("| key | values | effect |\n|---|---|---|\n");
         for key in *keys {
             let optional = if key.is_required { "" } else { "; optional" };
             let effect = match key.effect {
-                Effect::Used => "used".to_owned(),
-                Effect::None(why) => format!("none: {why}"),
-                Effect::ActsAs(value, why) => format!("acts as {value}: {why}"),
+                KeyEffect::Used => "used".to_owned(),
+                KeyEffect::Ignored(why) => format!("none: {why}"),
+                KeyEffect::Substituted(value, why) => format!("acts as {value}: {why}"),
             };
-            let (name, legal) = (key.name, key.legal.describe(None));
+            let (name, legal) = (key.name, key.legal_values.describe(None));
             writeln!(page, "| `{name}` | {legal}{optional} | {effect} |")
                 .expect("memory takes text");
         }
@@ -214,49 +222,54 @@ pub fn render_page() -> String {
     page
 }
 
-const fn key(name: &'static str, legal: Legal, effect: Effect) -> Key {
-    Key {
+const fn key(name: &'static str, legal: LegalValues, effect: KeyEffect) -> BlockKey {
+    BlockKey {
         name,
-        legal,
+        legal_values: legal,
         is_required: true,
         effect,
     }
 }
 
 /// Creates a key for a whole number with a maximum from the file or the table.
-const fn integer_range(name: &'static str, min: i64, max: Max, effect: Effect) -> Key {
+const fn integer_range(
+    name: &'static str,
+    min: i64,
+    max: IntegerMax,
+    effect: KeyEffect,
+) -> BlockKey {
     let min = Some(min);
-    key(name, Legal::Whole { min, max }, effect)
+    key(name, LegalValues::Integer { min, max }, effect)
 }
 
-const fn integer_between(name: &'static str, min: i64, max: i64, effect: Effect) -> Key {
-    integer_range(name, min, Max::Value(max), effect)
+const fn integer_between(name: &'static str, min: i64, max: i64, effect: KeyEffect) -> BlockKey {
+    integer_range(name, min, IntegerMax::Value(max), effect)
 }
 
-const fn integer_at_least(name: &'static str, min: i64, effect: Effect) -> Key {
-    integer_range(name, min, Max::None, effect)
+const fn integer_at_least(name: &'static str, min: i64, effect: KeyEffect) -> BlockKey {
+    integer_range(name, min, IntegerMax::None, effect)
 }
 
-const fn integer(name: &'static str, effect: Effect) -> Key {
-    let (min, max) = (None, Max::None);
-    key(name, Legal::Whole { min, max }, effect)
+const fn integer(name: &'static str, effect: KeyEffect) -> BlockKey {
+    let (min, max) = (None, IntegerMax::None);
+    key(name, LegalValues::Integer { min, max }, effect)
 }
 
-const fn flag(name: &'static str, effect: Effect) -> Key {
+const fn flag(name: &'static str, effect: KeyEffect) -> BlockKey {
     integer_between(name, 0, 1, effect)
 }
 
-const fn number(name: &'static str, effect: Effect) -> Key {
+const fn number(name: &'static str, effect: KeyEffect) -> BlockKey {
     number_range(name, None, None, effect)
 }
 
 /// Creates a key for a number that is not negative, such as a time or a scale.
-const fn time_ms(name: &'static str, effect: Effect) -> Key {
+const fn time_ms(name: &'static str, effect: KeyEffect) -> BlockKey {
     number_range(name, Some(0.0), None, effect)
 }
 
 /// Creates a key for a number from 0 to 1.
-const fn share(name: &'static str, effect: Effect) -> Key {
+const fn share(name: &'static str, effect: KeyEffect) -> BlockKey {
     number_range(name, Some(0.0), Some(1.0), effect)
 }
 
@@ -264,10 +277,10 @@ const fn number_range(
     name: &'static str,
     min: Option<f64>,
     max: Option<f64>,
-    effect: Effect,
-) -> Key {
+    effect: KeyEffect,
+) -> BlockKey {
     let is_above_min = false;
-    let legal = Legal::Number {
+    let legal = LegalValues::Number {
         min,
         is_above_min,
         max,
@@ -276,8 +289,8 @@ const fn number_range(
 }
 
 /// Creates a key for a number above 0.
-const fn positive(name: &'static str, effect: Effect) -> Key {
-    let legal = Legal::Number {
+const fn positive(name: &'static str, effect: KeyEffect) -> BlockKey {
+    let legal = LegalValues::Number {
         min: Some(0.0),
         is_above_min: true,
         max: None,
@@ -285,19 +298,19 @@ const fn positive(name: &'static str, effect: Effect) -> Key {
     key(name, legal, effect)
 }
 
-const fn word(name: &'static str, effect: Effect) -> Key {
-    key(name, Legal::Word, effect)
+const fn word(name: &'static str, effect: KeyEffect) -> BlockKey {
+    key(name, LegalValues::Word, effect)
 }
 
-const fn list(name: &'static str, effect: Effect) -> Key {
-    key(name, Legal::List, effect)
+const fn list(name: &'static str, effect: KeyEffect) -> BlockKey {
+    key(name, LegalValues::List, effect)
 }
 
-const fn block(name: &'static str, effect: Effect) -> Key {
-    key(name, Legal::Block, effect)
+const fn block(name: &'static str, effect: KeyEffect) -> BlockKey {
+    key(name, LegalValues::Block, effect)
 }
 
-const fn optional(mut key: Key) -> Key {
+const fn optional(mut key: BlockKey) -> BlockKey {
     key.is_required = false;
     key
 }

@@ -5,11 +5,11 @@ use diskperf_diagnostics::{Errors, Problem, SourceSpan, Text};
 use std::sync::Arc;
 
 use crate::keys::PROBLEMS_MAX;
-use crate::text::excerpt;
+use crate::text::shorten_text;
 
 /// Kind of a request: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum ValidationOperation {
     /// Read request, `R` in the trace.
     Read,
     /// Write request, `W` in the trace.
@@ -18,13 +18,13 @@ pub enum Operation {
 
 /// Request on one line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Request {
+pub struct ValidationRequest {
     /// Kind of the request: read or write.
-    pub operation: Operation,
+    pub operation: ValidationOperation,
     /// First logical block of the request; blocks have 512 bytes.
     pub first_block: u64,
     /// Length of the request in blocks; at least 1.
-    pub blocks: u32,
+    pub block_count: u32,
     /// Measured time from issue to completion, in microseconds.
     pub service_us: f64,
     /// Pause in microseconds before or after this request. The format does not define which;
@@ -45,7 +45,7 @@ const BLOCK_MAX: u64 = 1 << 60;
 /// # Errors
 ///
 /// Every line that is not a single request, with its number; a file without requests.
-pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
+pub fn parse(name: &str, content: &str) -> Result<Vec<ValidationRequest>, Errors> {
     let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
     let mut requests = Vec::new();
     let mut problems = Vec::new();
@@ -62,7 +62,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
                 // The field is a part of the line.
                 let at = from + (field.as_ptr() as usize - line.as_ptr() as usize);
                 let place = SourceSpan::new(&text, at..at + field.len());
-                let title = format!("`{}` is not a request", excerpt(line.trim()));
+                let title = format!("`{}` is not a request", shorten_text(line.trim()));
                 let help = "write `R|W WORD FIRST-BLOCK BLOCKS SERVICE-US THINK-US`; `Hit`, `Miss` and any other WORD are the same";
                 problems.push(Problem::error(title).at(&place, why).help(help));
             }
@@ -80,13 +80,13 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
 }
 
 /// Parses the request of a line, or returns the wrong field with the reason.
-fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
+fn parse_request(line: &str) -> Result<ValidationRequest, (&str, &'static str)> {
     let end = &line[line.trim_end().len()..];
     let mut fields = line.split_whitespace();
     let mut next = || fields.next().ok_or((&end[..0], "the line ends too early"));
     let operation = match next()? {
-        "R" => Operation::Read,
-        "W" => Operation::Write,
+        "R" => ValidationOperation::Read,
+        "W" => ValidationOperation::Write,
         field => return Err((field, "neither `R` nor `W`")),
     };
     let _hit_or_miss = next()?;
@@ -107,10 +107,10 @@ fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let think_us = microseconds()?;
     match fields.next() {
         Some(field) => Err((field, "the line has too many fields")),
-        None => Ok(Request {
+        None => Ok(ValidationRequest {
             operation,
             first_block,
-            blocks,
+            block_count: blocks,
             service_us,
             think_us,
         }),

@@ -2,44 +2,58 @@
 //! twice, or nowhere.
 
 use diskperf_diskspecs::layout::{
-    Extent, IndexEntry, IndexedLayout, IndexedPart, MappedLayout, MappedZone, Remap, TrackRange,
+    BlockLayout, CylinderMapping, SparingScheme, TrackZone, ZonedLayout,
 };
-use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Zone, ZonedLayout};
+use diskperf_diskspecs::layout::{
+    IndexEntry, IndexedContent, IndexedLayout, MappedExtent, MappedLayout, MappedTrackZone,
+    RemappedBlocks, TrackRange,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use std::collections::HashSet;
 
 /// Four cylinders, two surfaces, ten sectors a track; skews of two and three sectors.
-fn zone() -> Zone {
-    Zone {
+fn zone() -> TrackZone {
+    TrackZone {
         first_cylinder: 0,
         last_cylinder: 3,
         sectors_per_track: 10,
         track_skew: 0.2,
         cylinder_skew: 0.3,
-        ..Zone::default()
+        ..TrackZone::default()
     }
 }
 
-fn layout(mapping: Mapping, sparing: Sparing, range_cylinders: u32, zone: Zone) -> ZonedLayout {
+fn layout(
+    mapping: CylinderMapping,
+    sparing: SparingScheme,
+    range_cylinders: u32,
+    zone: TrackZone,
+) -> ZonedLayout {
     let layout = ZonedLayout::new(2, mapping, sparing, range_cylinders, vec![zone]);
     layout.unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-fn plain(sparing: Sparing, spares: u64) -> ZonedLayout {
-    let zone = Zone { spares, ..zone() };
-    layout(Mapping::Ascending, sparing, 2, zone)
+fn plain(sparing: SparingScheme, spares: u64) -> ZonedLayout {
+    let zone = TrackZone {
+        spare_count: spares,
+        ..zone()
+    };
+    layout(CylinderMapping::Ascending, sparing, 2, zone)
 }
 
 fn place(layout: &ZonedLayout, block: u64) -> (u32, u32, u32) {
-    let spot = layout.spot(block).expect("a place");
+    let spot = layout.locate_block(block).expect("a place");
     (spot.cylinder, spot.head, spot.sector)
 }
 
 #[test]
 fn angles_are_those_of_the_skews() {
-    for mapping in [Mapping::Ascending, Mapping::SerpentineByZone] {
-        let layout = layout(mapping, Sparing::None, 1, zone());
+    for mapping in [
+        CylinderMapping::Ascending,
+        CylinderMapping::SerpentineByZone,
+    ] {
+        let layout = layout(mapping, SparingScheme::None, 1, zone());
         let wanted = [
             (0, 0.0),
             (9, 0.9),
@@ -49,7 +63,7 @@ fn angles_are_those_of_the_skews() {
             (40, 0.0),
         ];
         for (block, angle) in wanted {
-            let found = layout.spot(block).expect("a place").angle;
+            let found = layout.locate_block(block).expect("a place").angle;
             let off = (found - angle + 0.5).rem_euclid(1.0) - 0.5;
             assert!(off.abs() < 1e-12, "{mapping:?} {block}: {found}");
         }
@@ -58,44 +72,59 @@ fn angles_are_those_of_the_skews() {
 
 #[test]
 fn serpentines_turn_at_the_cylinder() {
-    let layout = layout(Mapping::SerpentineByZone, Sparing::None, 1, zone());
+    let layout = layout(
+        CylinderMapping::SerpentineByZone,
+        SparingScheme::None,
+        1,
+        zone(),
+    );
     let heads = [0, 10, 20, 30, 40].map(|block| place(&layout, block).1);
     assert_eq!(heads, [0, 1, 1, 0, 0]);
-    let shifted = Zone {
+    let shifted = TrackZone {
         first_cylinder: 1,
         last_cylinder: 2,
         ..zone()
     };
-    let by_zone = self::layout(Mapping::SerpentineByZone, Sparing::None, 1, shifted.clone());
-    let by_cylinder = self::layout(Mapping::SerpentineByCylinder, Sparing::None, 1, shifted);
+    let by_zone = self::layout(
+        CylinderMapping::SerpentineByZone,
+        SparingScheme::None,
+        1,
+        shifted.clone(),
+    );
+    let by_cylinder = self::layout(
+        CylinderMapping::SerpentineByCylinder,
+        SparingScheme::None,
+        1,
+        shifted,
+    );
     assert_eq!((place(&by_zone, 0).1, place(&by_cylinder, 0).1), (0, 1));
 }
 
 #[test]
 fn totals_are_what_the_schemes_leave() {
-    let dead = Zone {
-        spares: 1,
-        dead_sectors: 5,
+    let dead = TrackZone {
+        spare_count: 1,
+        unused_sectors: 5,
         ..zone()
     };
     let slipped = |sparing, spares, slips: &[u64]| {
-        let zone = Zone {
-            spares,
+        let zone = TrackZone {
+            spare_count: spares,
             slips: slips.to_vec(),
             ..zone()
         };
-        layout(Mapping::Ascending, sparing, 2, zone).blocks()
+        layout(CylinderMapping::Ascending, sparing, 2, zone).block_count()
     };
     let totals = [
-        plain(Sparing::Tracks, 1).blocks(),
-        plain(Sparing::CylinderEnd, 1).blocks(),
-        plain(Sparing::TrackEnd, 1).blocks(),
-        plain(Sparing::RangeEnd, 3).blocks(),
-        plain(Sparing::ZoneEnd, 1).blocks(),
-        layout(Mapping::Ascending, Sparing::ZoneEnd, 1, dead).blocks(),
-        slipped(Sparing::DiskEnd, 0, &[5, 6]),
-        slipped(Sparing::CylinderEndSlipOn, 1, &[5, 6]),
-        slipped(Sparing::ZoneEndSlipOn, 1, &[5, 6]),
+        plain(SparingScheme::Tracks, 1).block_count(),
+        plain(SparingScheme::CylinderEnd, 1).block_count(),
+        plain(SparingScheme::TrackEnd, 1).block_count(),
+        plain(SparingScheme::RangeEnd, 3).block_count(),
+        plain(SparingScheme::ZoneEnd, 1).block_count(),
+        layout(CylinderMapping::Ascending, SparingScheme::ZoneEnd, 1, dead).block_count(),
+        slipped(SparingScheme::DiskEnd, 0, &[5, 6]),
+        slipped(SparingScheme::CylinderEndSliding, 1, &[5, 6]),
+        slipped(SparingScheme::ZoneEndSliding, 1, &[5, 6]),
     ];
     assert_eq!(totals, [70, 76, 72, 74, 79, 74, 78, 74, 77]);
 }
@@ -103,45 +132,53 @@ fn totals_are_what_the_schemes_leave() {
 #[test]
 fn cylinders_begin_behind_the_spares_of_those_before() {
     for (sparing, spares, block, cylinder) in [
-        (Sparing::ZoneEnd, 1, 20, 1),
-        (Sparing::CylinderEnd, 1, 19, 1),
-        (Sparing::TrackEnd, 1, 18, 1),
-        (Sparing::RangeEnd, 3, 37, 2),
+        (SparingScheme::ZoneEnd, 1, 20, 1),
+        (SparingScheme::CylinderEnd, 1, 19, 1),
+        (SparingScheme::TrackEnd, 1, 18, 1),
+        (SparingScheme::RangeEnd, 3, 37, 2),
     ] {
         let layout = plain(sparing, spares);
         assert_eq!(place(&layout, block), (cylinder, 0, 0), "{sparing:?}");
         assert_eq!(place(&layout, block - 1).0, cylinder - 1, "{sparing:?}");
     }
     // Spares in front come before the first block.
-    assert_eq!(place(&plain(Sparing::CylinderFront, 3), 0), (0, 0, 3));
-    assert_eq!(place(&plain(Sparing::CylinderFront, 3), 17), (1, 0, 3));
+    assert_eq!(place(&plain(SparingScheme::CylinderFront, 3), 0), (0, 0, 3));
+    assert_eq!(
+        place(&plain(SparingScheme::CylinderFront, 3), 17),
+        (1, 0, 3)
+    );
 }
 
 #[test]
 fn slips_push_and_defects_move() {
-    let slipped = Zone {
-        spares: 2,
+    let slipped = TrackZone {
+        spare_count: 2,
         slips: vec![5, 6],
         ..zone()
     };
-    let slipped = layout(Mapping::Ascending, Sparing::ZoneEnd, 1, slipped);
+    let slipped = layout(
+        CylinderMapping::Ascending,
+        SparingScheme::ZoneEnd,
+        1,
+        slipped,
+    );
     assert_eq!([4, 5, 6].map(|block| place(&slipped, block).2), [4, 7, 8]);
-    let moved = Zone {
-        spares: 1,
+    let moved = TrackZone {
+        spare_count: 1,
         defects: vec![(5, 79), (9, 9)],
         ..zone()
     };
-    let moved = layout(Mapping::Ascending, Sparing::ZoneEnd, 1, moved);
+    let moved = layout(CylinderMapping::Ascending, SparingScheme::ZoneEnd, 1, moved);
     assert_eq!(place(&moved, 5), (3, 1, 9));
-    assert_eq!(moved.block_at(0, 0, 5), None);
+    assert_eq!(moved.find_block_at(0, 0, 5), None);
     assert_eq!(place(&moved, 9), (0, 0, 9));
-    let tracks = Zone {
-        spares: 2,
+    let tracks = TrackZone {
+        spare_count: 2,
         slips: vec![1],
         defects: vec![(3, 7)],
         ..zone()
     };
-    let tracks = layout(Mapping::Ascending, Sparing::Tracks, 1, tracks);
+    let tracks = layout(CylinderMapping::Ascending, SparingScheme::Tracks, 1, tracks);
     assert_eq!(
         [9, 10, 20].map(|block| place(&tracks, block)),
         [(0, 0, 9), (1, 0, 0), (3, 1, 0)]
@@ -149,49 +186,49 @@ fn slips_push_and_defects_move() {
 }
 
 /// A sparing scheme, what is changed of the zone, and why it is refused.
-type Contradiction = (Sparing, fn(&mut Zone), &'static str);
+type Contradiction = (SparingScheme, fn(&mut TrackZone), &'static str);
 
 #[test]
 fn contradictions_are_refused() {
-    let refused = |sparing, change: fn(&mut Zone)| {
+    let refused = |sparing, change: fn(&mut TrackZone)| {
         let mut zone = zone();
         change(&mut zone);
-        let layout = ZonedLayout::new(2, Mapping::Ascending, sparing, 2, vec![zone]);
-        layout.expect_err("a contradiction").why
+        let layout = ZonedLayout::new(2, CylinderMapping::Ascending, sparing, 2, vec![zone]);
+        layout.expect_err("a contradiction").reason
     };
     let cases: [Contradiction; 7] = [
         (
-            Sparing::ZoneEnd,
-            |z| z.spares = 81,
+            SparingScheme::ZoneEnd,
+            |z| z.spare_count = 81,
             "81 spares do not fit into 80",
         ),
         (
-            Sparing::ZoneEnd,
+            SparingScheme::ZoneEnd,
             |z| z.slips = vec![80],
             "slip 80 is outside the zone of 80",
         ),
         (
-            Sparing::ZoneEnd,
+            SparingScheme::ZoneEnd,
             |z| z.slips = vec![3],
             "1 slips from 3 on exceed 0 spares",
         ),
         (
-            Sparing::RangeEnd,
-            |z| (z.spares, z.slips) = (1, vec![50, 60]),
+            SparingScheme::RangeEnd,
+            |z| (z.spare_count, z.slips) = (1, vec![50, 60]),
             "2 slips from 50 on exceed 1 spares",
         ),
         (
-            Sparing::ZoneEnd,
+            SparingScheme::ZoneEnd,
             |z| z.slips = vec![4, 4],
             "its slips do not ascend",
         ),
         (
-            Sparing::ZoneEnd,
-            |z| z.dead_sectors = 81,
+            SparingScheme::ZoneEnd,
+            |z| z.unused_sectors = 81,
             "81 dead sectors exceed the 80 data sectors",
         ),
         (
-            Sparing::ZoneEnd,
+            SparingScheme::ZoneEnd,
             |z| z.defects = vec![(5, 6)],
             "6 replaces a defect, but already holds a block",
         ),
@@ -201,8 +238,8 @@ fn contradictions_are_refused() {
     }
     let twice = ZonedLayout::new(
         2,
-        Mapping::Ascending,
-        Sparing::None,
+        CylinderMapping::Ascending,
+        SparingScheme::None,
         1,
         vec![zone(), zone()],
     );
@@ -211,28 +248,28 @@ fn contradictions_are_refused() {
 
 /// Every block lies at one place of the drive and no two at the same; every place that has
 /// a block has that one.
-fn is_bijection(layout: &Layout, cylinders: u32, surfaces: u32, sectors: u32) {
+fn is_bijection(layout: &BlockLayout, cylinders: u32, surfaces: u32, sectors: u32) {
     let mut places = HashSet::new();
-    for block in 0..layout.blocks() {
-        let spot = layout.spot(block).expect("a place");
+    for block in 0..layout.block_count() {
+        let spot = layout.locate_block(block).expect("a place");
         assert!(
             places.insert((spot.cylinder, spot.head, spot.sector)),
             "{block} twice"
         );
         assert!((0.0..1.0).contains(&spot.angle), "{spot:?}");
-        let back = layout.block_at(spot.cylinder, spot.head, spot.sector);
+        let back = layout.find_block_at(spot.cylinder, spot.head, spot.sector);
         assert_eq!(back, Some(block), "{spot:?}");
     }
-    assert_eq!(layout.spot(layout.blocks()), None);
+    assert_eq!(layout.locate_block(layout.block_count()), None);
     let mut found = 0;
     for cylinder in 0..=cylinders {
         for head in 0..=surfaces {
             for sector in 0..=sectors {
-                found += u64::from(layout.block_at(cylinder, head, sector).is_some());
+                found += u64::from(layout.find_block_at(cylinder, head, sector).is_some());
             }
         }
     }
-    assert_eq!(found, layout.blocks());
+    assert_eq!(found, layout.block_count());
 }
 
 const SPARINGS: u64 = 11;
@@ -252,9 +289,9 @@ fn zoned() -> impl Strategy<Value = (u32, ZonedLayout)> {
         "a layout that goes together",
         |(surfaces, mapping, sparing, range, zones)| {
             let mapping = match mapping {
-                0 => Mapping::Ascending,
-                1 => Mapping::SerpentineByZone,
-                _ => Mapping::SerpentineByCylinder,
+                0 => CylinderMapping::Ascending,
+                1 => CylinderMapping::SerpentineByZone,
+                _ => CylinderMapping::SerpentineByCylinder,
             };
             let mut next = 0;
             let zones = zones
@@ -263,22 +300,22 @@ fn zoned() -> impl Strategy<Value = (u32, ZonedLayout)> {
                     let first = next + gap;
                     next = first + cylinders;
                     let all = u64::from(cylinders * surfaces * sectors);
-                    Zone {
+                    TrackZone {
                         first_cylinder: first,
                         last_cylinder: next - 1,
                         sectors_per_track: sectors,
-                        offset: 0.3,
+                        start_angle: 0.3,
                         track_skew: 0.17,
                         cylinder_skew: 0.41,
-                        dead_sectors: dead.min(all / 4),
-                        spares,
+                        unused_sectors: dead.min(all / 4),
+                        spare_count: spares,
                         slips: slips.into_iter().filter(|slip| *slip < all).collect(),
                         // What replaces it is a spare, or the layout is refused.
                         defects: vec![(dead % all, all - 1)],
                     }
                 });
             let zones = zones.collect();
-            let sparing = Sparing::from_number(sparing)?;
+            let sparing = SparingScheme::from_number(sparing)?;
             let layout = ZonedLayout::new(surfaces, mapping, sparing, range, zones);
             layout.ok().map(|layout| (surfaces, layout))
         },
@@ -304,7 +341,7 @@ fn every_block_of_a_random_drive_lies_at_one_place() {
         let cylinders = zones.last().expect("a zone").last_cylinder;
         let sectors = zones.iter().map(|zone| zone.sectors_per_track).max();
         let sectors = sectors.expect("a zone");
-        is_bijection(&Layout::Zoned(layout), cylinders, surfaces, sectors);
+        is_bijection(&BlockLayout::Zoned(layout), cylinders, surfaces, sectors);
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
@@ -313,17 +350,17 @@ fn every_block_of_a_random_drive_lies_at_one_place() {
 
 #[test]
 fn a_map_of_extents_is_read_both_ways() {
-    let zone = MappedZone {
+    let zone = MappedTrackZone {
         first_cylinder: 0,
         last_cylinder: 1,
         sectors_per_track: 10,
-        offset: 0.1,
+        start_angle: 0.1,
         track_skew: 0.2,
         cylinder_skew: 0.3,
     };
-    let extent = |first_block, blocks, cylinder, head, sector| Extent {
+    let extent = |first_block, blocks, cylinder, head, sector| MappedExtent {
         first_block,
-        blocks,
+        block_count: blocks,
         cylinder,
         head,
         sector,
@@ -337,12 +374,12 @@ fn a_map_of_extents_is_read_both_ways() {
         extent(29, 3, 1, 0, 7),
     ];
     let map = MappedLayout::new(2, vec![zone.clone()], extents.clone()).expect("a map");
-    let spot = map.spot(29).expect("a place");
+    let spot = map.locate_block(29).expect("a place");
     assert_eq!((spot.cylinder, spot.head, spot.sector), (1, 0, 7));
     // 0.1 + one track of a former cylinder 0.2 + its switch 0.3 + 7 sectors
     assert!((spot.angle - 0.3).abs() < 1e-12, "{spot:?}");
-    assert_eq!(map.block_at(0, 1, 4), None);
-    is_bijection(&Layout::Mapped(map), 2, 2, 10);
+    assert_eq!(map.find_block_at(0, 1, 4), None);
+    is_bijection(&BlockLayout::Mapped(map), 2, 2, 10);
     let upon = extent(32, 2, 0, 0, 3);
     let upon = MappedLayout::new(2, vec![zone], [extents, vec![upon]].concat());
     assert_eq!(upon.expect_err("twice").1, "block 0 is at the same place");
@@ -351,30 +388,38 @@ fn a_map_of_extents_is_read_both_ways() {
 #[test]
 fn patterns_within_patterns_are_read_both_ways() {
     let track = TrackRange {
-        low: 0,
-        high: 9,
+        first_cylinder: 0,
+        last_cylinder: 9,
         sectors_per_track: 10,
     };
     let entry = |first_block, cylinder, blocks, step, turn, run_length_blocks, part| IndexEntry {
         first_block,
         cylinder,
-        offset: 0.0,
-        blocks,
+        start_angle: 0.0,
+        block_count: blocks,
         cylinder_step: step,
         angle_step: turn,
         run_length_blocks,
-        part,
+        content: part,
     };
-    let head = |head| IndexedPart::Track { part: 0, head };
+    let head = |head| IndexedContent::Track { part: 0, head };
     // A band of five cylinders: inwards on one surface, back on the other; three bands.
     let band = vec![
         entry(0, 0, 10, 1, 0.15, 50, head(0)),
         entry(50, 4, 10, -1, 0.15, 50, head(1)),
     ];
-    let root = vec![entry(0, 0, 100, 5, 0.5, 300, IndexedPart::Index(0))];
-    let remap = Remap {
+    let root = vec![entry(
+        0,
+        0,
+        100,
+        5,
+        0.5,
+        300,
+        IndexedContent::NestedIndex(0),
+    )];
+    let remap = RemappedBlocks {
         first_block: 120,
-        blocks: 2,
+        block_count: 2,
         cylinder: 15,
         head: 0,
         sector: 3,
@@ -384,16 +429,16 @@ fn patterns_within_patterns_are_read_both_ways() {
         IndexedLayout::new(vec![track], vec![band.clone(), root.clone()], slips, remaps)
     };
     let plain = new(Vec::new(), Vec::new()).expect("a layout");
-    let spot = plain.spot(160).expect("a place");
+    let spot = plain.locate_block(160).expect("a place");
     assert_eq!((spot.cylinder, spot.head, spot.sector), (8, 1, 0));
     assert!((spot.angle - 0.65).abs() < 1e-12, "{spot:?}");
-    is_bijection(&Layout::Indexed(plain), 15, 2, 10);
+    is_bijection(&BlockLayout::Indexed(plain), 15, 2, 10);
     let changed = new(vec![(40, 3), (200, 1)], vec![remap]).expect("a layout");
-    assert_eq!(changed.blocks(), 296);
-    let spot = changed.spot(40).expect("a place");
+    assert_eq!(changed.block_count(), 296);
+    let spot = changed.locate_block(40).expect("a place");
     assert_eq!((spot.cylinder, spot.sector), (4, 3));
-    assert_eq!(changed.spot(121).expect("a place").sector, 4);
-    is_bijection(&Layout::Indexed(changed), 16, 2, 10);
+    assert_eq!(changed.locate_block(121).expect("a place").sector, 4);
+    is_bijection(&BlockLayout::Indexed(changed), 16, 2, 10);
     let upon = vec![entry(0, 0, 10, 0, 0.1, 50, head(0))];
     let upon = IndexedLayout::new(vec![track], vec![upon], Vec::new(), Vec::new());
     let upon = upon.expect_err("repetitions of no distance");

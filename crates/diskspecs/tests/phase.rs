@@ -1,27 +1,29 @@
 //! Traces that were made up with a known phase: these fail when it is not found, and when
 //! one is found that is not there.
 
-use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Zone, ZonedLayout};
-use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
-use diskperf_diskspecs::trace::{Operation, Request};
+use diskperf_diskspecs::layout::{
+    BlockLayout, CylinderMapping, SparingScheme, TrackZone, ZonedLayout,
+};
+use diskperf_diskspecs::phase::{self, PhaseAssumptions, RotationalPhase, ThinkPosition};
+use diskperf_diskspecs::trace::{ValidationOperation, ValidationRequest};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 const NOMINAL_US: f64 = 8000.0;
 const TRANSFER_US: f64 = 90.0;
 
-fn layout() -> Layout {
-    let zone = Zone {
+fn layout() -> BlockLayout {
+    let zone = TrackZone {
         last_cylinder: 199,
         sectors_per_track: 100,
-        offset: 0.25,
+        start_angle: 0.25,
         track_skew: 0.13,
         cylinder_skew: 0.21,
-        ..Zone::default()
+        ..TrackZone::default()
     };
     let zones = vec![zone];
-    let layout = ZonedLayout::new(4, Mapping::Ascending, Sparing::None, 1, zones);
-    Layout::Zoned(layout.expect("a layout"))
+    let layout = ZonedLayout::new(4, CylinderMapping::Ascending, SparingScheme::None, 1, zones);
+    BlockLayout::Zoned(layout.expect("a layout"))
 }
 
 /// Numbers from 0 to 1, the same in every run.
@@ -43,37 +45,37 @@ struct Spindle {
     period_us: f64,
     /// Of the time when the first sector passes, uniform, in microseconds.
     jitter_us: f64,
-    think: Think,
+    think: ThinkPosition,
 }
 
 /// A closed loop on a drive that reads what it is asked for and keeps nothing.
-fn trace(spindle: &Spindle, count: usize, chance: &mut Chance) -> Vec<Request> {
+fn trace(spindle: &Spindle, count: usize, chance: &mut Chance) -> Vec<ValidationRequest> {
     let layout = layout();
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<ValidationRequest> = Vec::new();
     let mut done_us = 0.0;
     for _ in 0..count {
         let think_us = 5000.0 + 60_000.0 * chance.share();
         let issue_us = done_us + think_us;
-        let first_block = (chance.share() * (layout.blocks() - 16) as f64) as u64;
+        let first_block = (chance.share() * (layout.block_count() - 16) as f64) as u64;
         let blocks = 1 + (chance.share() * 12.0) as u32;
-        let spot = layout.spot(first_block).expect("a place");
+        let spot = layout.locate_block(first_block).expect("a place");
         // The arm arrives; then the first sector comes by.
         let arrival_us = issue_us + 4000.0 + 3000.0 * chance.share();
         let turns = arrival_us / spindle.period_us;
         let wait = (spot.angle - turns).rem_euclid(1.0) * spindle.period_us;
         let jitter_us = (chance.share() - 0.5) * spindle.jitter_us;
         let end_us = arrival_us + wait + jitter_us + f64::from(blocks) * TRANSFER_US;
-        if let (Think::After, Some(last)) = (spindle.think, requests.last_mut()) {
+        if let (ThinkPosition::AfterRequest, Some(last)) = (spindle.think, requests.last_mut()) {
             last.think_us = think_us;
         }
-        requests.push(Request {
-            operation: Operation::Read,
+        requests.push(ValidationRequest {
+            operation: ValidationOperation::Read,
             first_block,
-            blocks,
+            block_count: blocks,
             service_us: end_us - issue_us,
             think_us: match spindle.think {
-                Think::Before => think_us,
-                Think::After => 0.0,
+                ThinkPosition::BeforeRequest => think_us,
+                ThinkPosition::AfterRequest => 0.0,
             },
         });
         done_us = end_us;
@@ -81,13 +83,13 @@ fn trace(spindle: &Spindle, count: usize, chance: &mut Chance) -> Vec<Request> {
     requests
 }
 
-fn found(requests: &[Request]) -> Phase {
-    let assumed = Assumed {
+fn found(requests: &[ValidationRequest]) -> RotationalPhase {
+    let assumed = PhaseAssumptions {
         period_us: NOMINAL_US,
         transfer_us: 60.0,
-        write_through: false,
+        has_write_through: false,
     };
-    let phase = phase::find(&layout(), requests, &assumed).expect("pairs on a cylinder");
+    let phase = phase::find_phase(&layout(), requests, &assumed).expect("pairs on a cylinder");
     println!("{phase:?}");
     phase
 }
@@ -95,7 +97,7 @@ fn found(requests: &[Request]) -> Phase {
 #[test]
 fn the_place_of_pauses_and_the_period_are_found() {
     let mut chance = Chance::new(25);
-    for think in [Think::Before, Think::After] {
+    for think in [ThinkPosition::BeforeRequest, ThinkPosition::AfterRequest] {
         for ppm in [-4000.0, 0.0, 1234.5, 9000.0] {
             let spindle = Spindle {
                 period_us: NOMINAL_US * (1.0 + ppm * 1e-6),
@@ -103,15 +105,18 @@ fn the_place_of_pauses_and_the_period_are_found() {
                 think,
             };
             let phase = found(&trace(&spindle, 3000, &mut chance));
-            assert_eq!(phase.think, Some(think), "{ppm} ppm");
+            assert_eq!(phase.think_position, Some(think), "{ppm} ppm");
             let error_ppm = phase.period_error_us / NOMINAL_US * 1e6;
             assert!(error_ppm < 1.0, "{error_ppm} ppm");
-            let off = (phase.ppm - ppm).abs();
+            let off = (phase.period_excess_ppm - ppm).abs();
             assert!(off < 5.0 * error_ppm + 0.01, "{off} ppm of {error_ppm}");
             assert!((phase.transfer_us - TRANSFER_US).abs() < 2.0, "{phase:?}");
             // Two uniform errors of a twentieth of a revolution.
-            assert!((0.95..1.0).contains(&phase.r), "{phase:?}");
-            assert!(phase.r_other_think < phase.chance, "{phase:?}");
+            assert!((0.95..1.0).contains(&phase.agreement), "{phase:?}");
+            assert!(
+                phase.agreement_other_position < phase.chance_agreement,
+                "{phase:?}"
+            );
         }
     }
 }
@@ -122,7 +127,7 @@ fn a_trace_without_phase_shows_none() {
     let spindle = Spindle {
         period_us: NOMINAL_US,
         jitter_us: 20.0 * NOMINAL_US,
-        think: Think::Before,
+        think: ThinkPosition::BeforeRequest,
     };
     let mut requests = trace(&spindle, 3000, &mut chance);
     // Services that no platter made.
@@ -130,8 +135,8 @@ fn a_trace_without_phase_shows_none() {
         request.service_us = 4100.0 + 8000.0 * chance.share();
     }
     let phase = found(&requests);
-    assert_eq!(phase.think, None);
-    assert!(phase.r < phase.chance, "{phase:?}");
+    assert_eq!(phase.think_position, None);
+    assert!(phase.agreement < phase.chance_agreement, "{phase:?}");
 }
 
 /// Traces that no platter made, by what makes their times.
@@ -149,9 +154,9 @@ enum Noise {
     Steady,
 }
 
-fn noise(kind: Noise, count: usize, chance: &mut Chance) -> Vec<Request> {
-    let blocks_all = layout().blocks();
-    let mut requests: Vec<Request> = Vec::new();
+fn noise(kind: Noise, count: usize, chance: &mut Chance) -> Vec<ValidationRequest> {
+    let blocks_all = layout().block_count();
+    let mut requests: Vec<ValidationRequest> = Vec::new();
     let mut now_us = 0.0;
     for number in 0..count {
         let blocks = 1 + (chance.share() * 12.0) as u32;
@@ -159,7 +164,7 @@ fn noise(kind: Noise, count: usize, chance: &mut Chance) -> Vec<Request> {
         if let (Noise::Runs, Some(last)) = (kind, requests.last())
             && number % 6 > 0
         {
-            first_block = (last.first_block + u64::from(last.blocks)) % (blocks_all - 200);
+            first_block = (last.first_block + u64::from(last.block_count)) % (blocks_all - 200);
         }
         let service_us = match kind {
             Noise::Constant => 6000.0,
@@ -174,10 +179,10 @@ fn noise(kind: Noise, count: usize, chance: &mut Chance) -> Vec<Request> {
             think_us = ((now_us + think_us) / tick_us).ceil() * tick_us - now_us;
         }
         now_us += think_us + service_us;
-        requests.push(Request {
-            operation: Operation::Read,
+        requests.push(ValidationRequest {
+            operation: ValidationOperation::Read,
             first_block,
-            blocks,
+            block_count: blocks,
             service_us,
             think_us,
         });
@@ -189,10 +194,10 @@ fn noise(kind: Noise, count: usize, chance: &mut Chance) -> Vec<Request> {
 #[test]
 fn noise_is_never_taken_for_a_phase() {
     const TRACES: u64 = 6;
-    let assumed = Assumed {
+    let assumed = PhaseAssumptions {
         period_us: NOMINAL_US,
         transfer_us: 60.0,
-        write_through: false,
+        has_write_through: false,
     };
     let (mut traces, mut accepted, mut below_half) = (0, 0, 0);
     for kind in [
@@ -205,14 +210,14 @@ fn noise_is_never_taken_for_a_phase() {
         for seed in 0..TRACES {
             let mut chance = Chance(Pcg64Mcg::seed_from_u64(seed));
             let requests = noise(kind, 800, &mut chance);
-            let Some(phase) = phase::find(&layout(), &requests, &assumed) else {
+            let Some(phase) = phase::find_phase(&layout(), &requests, &assumed) else {
                 panic!("{kind:?}, seed {seed}: no pairs");
             };
             traces += 1;
-            below_half += usize::from(phase.false_alarm < 0.5);
-            accepted += usize::from(phase.think.is_some());
+            below_half += usize::from(phase.false_alarm_probability < 0.5);
+            accepted += usize::from(phase.think_position.is_some());
             assert!(
-                phase.think.is_none() && phase.false_alarm > 1e-6,
+                phase.think_position.is_none() && phase.false_alarm_probability > 1e-6,
                 "{kind:?}, seed {seed}: {phase:?}"
             );
         }
@@ -231,28 +236,32 @@ fn few_requests_show_nothing() {
     let spindle = Spindle {
         period_us: NOMINAL_US,
         jitter_us: 0.0,
-        think: Think::Before,
+        think: ThinkPosition::BeforeRequest,
     };
     let requests = trace(&spindle, 30, &mut chance);
-    let assumed = Assumed {
+    let assumed = PhaseAssumptions {
         period_us: NOMINAL_US,
         transfer_us: TRANSFER_US,
-        write_through: false,
+        has_write_through: false,
     };
     // All of them agree, and as many may by chance.
-    let phase = phase::find(&layout(), &requests, &assumed).expect("pairs in a zone");
-    assert_eq!((phase.think, phase.false_alarm), (None, 1.0), "{phase:?}");
+    let phase = phase::find_phase(&layout(), &requests, &assumed).expect("pairs in a zone");
+    assert_eq!(
+        (phase.think_position, phase.false_alarm_probability),
+        (None, 1.0),
+        "{phase:?}"
+    );
     for few in [&requests[..8], &[]] {
-        assert_eq!(phase::find(&layout(), few, &assumed), None);
+        assert_eq!(phase::find_phase(&layout(), few, &assumed), None);
     }
 }
 
 #[test]
 fn the_slope_shows_pauses_that_fill_a_time() {
-    let request = |service_us: f64, think_us: f64| Request {
-        operation: Operation::Read,
+    let request = |service_us: f64, think_us: f64| ValidationRequest {
+        operation: ValidationOperation::Read,
         first_block: 0,
-        blocks: 1,
+        block_count: 1,
         service_us,
         think_us,
     };
@@ -263,11 +272,11 @@ fn the_slope_shows_pauses_that_fill_a_time() {
         before.push(request(service, 50_000.0 - last));
         last = service;
     }
-    assert!((phase::slope(&before) + 1.0).abs() < 1e-9);
+    assert!((phase::think_time_slope(&before) + 1.0).abs() < 1e-9);
     let after = services.map(|service| request(service, 30_000.0));
-    assert_eq!(phase::slope(&after), 0.0);
-    let ends = phase::completions_us(&before[..2], Think::Before);
+    assert_eq!(phase::think_time_slope(&after), 0.0);
+    let ends = phase::completions_us(&before[..2], ThinkPosition::BeforeRequest);
     assert_eq!(ends, [5000.0, 5000.0 + 45_000.0 + 9000.0]);
-    let ends = phase::completions_us(&before[..2], Think::After);
+    let ends = phase::completions_us(&before[..2], ThinkPosition::AfterRequest);
     assert_eq!(ends, [5000.0, 5000.0 + 50_000.0 + 9000.0]);
 }

@@ -12,10 +12,10 @@ fn main() -> std::io::Result<()> {
     for target in TARGETS {
         let own = folder.join(target.name);
         std::fs::create_dir_all(&own)?;
-        for (number, seed) in (target.seeds)().iter().enumerate() {
+        for (number, seed) in (target.make_seeds)().iter().enumerate() {
             std::fs::write(own.join(format!("seed-{number}")), seed)?;
         }
-        let words = target.words.iter().map(|word| quoted(word));
+        let words = target.keywords.iter().map(|word| quoted(word));
         let words: Vec<String> = words.collect();
         std::fs::write(
             folder.join(format!("{}.dict", target.name)),

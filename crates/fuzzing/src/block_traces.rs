@@ -5,13 +5,13 @@ use diskperf_blocktrace::summary::Summarizer;
 use diskperf_blocktrace::{Form, ReadOptions, TimeUnit, TraceReader};
 use std::io::Cursor;
 
-use super::{Body, Target, bytes};
+use super::{FuzzBody, FuzzTarget, to_byte_inputs};
 
-pub(super) const BLOCK_TRACE: Target = Target {
+pub(super) const BLOCK_TRACE: FuzzTarget = FuzzTarget {
     name: "block_trace",
-    prepare: block_trace,
-    seeds: || {
-        bytes([
+    make_body: make_block_trace_body,
+    make_seeds: || {
+        to_byte_inputs([
             "\u{1}fio version 3 iolog\n0 d add\n1500 d read 61440 4096\n",
             "\u{2}  8,16   0   1   0.000000000  4242  Q   R 2048 + 8 [prog]\n  8,16   0   3   0.000100000     0  C   R 2048 + 8 [0]\n",
             "\u{4} p-1 [001] ..... 1945.251028: block_rq_issue: 7,1 WS 8192 () 0 + 16 be,0,4 [p]\n",
@@ -33,7 +33,7 @@ pub(super) const BLOCK_TRACE: Target = Target {
             "\u{12}\u{1}\0\u{1}\0\0\0\0\0x\u{2}\u{1}\0\0\0\0\0\0\u{7}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{2}\0\0\0\0\0\0\0\0\0\0\0\0\0\0\u{3}\0\u{5}\0\0\0\0\0\0\0\0\0\0\0\0\0\u{9}\0\0\0\0\0\0\0",
         ])
     },
-    words: &[
+    keywords: &[
         "fio version 2 iolog\n",
         "fio version 3 iolog\n",
         "block_rq_complete: ",
@@ -54,7 +54,7 @@ pub(super) const BLOCK_TRACE: Target = Target {
 
 /// Builds a trace in diskperf's own format from the given items, because random bytes never have a
 /// valid checksum.
-fn of_blocks(items: &[u8]) -> Vec<u8> {
+fn encode_blocks(items: &[u8]) -> Vec<u8> {
     let sum = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
     let mut trace = b"\x89dptr\r\n\x1a\x01\0\0\0".to_vec();
     trace.extend(sum(&trace));
@@ -73,7 +73,7 @@ fn of_blocks(items: &[u8]) -> Vec<u8> {
 
 /// Creates the parser call. The first byte selects the format and whether the trace may be
 /// truncated; the remaining bytes are the trace.
-fn block_trace() -> Body {
+fn make_block_trace_body() -> FuzzBody {
     Box::new(|bytes| {
         let Some((choice, rest)) = bytes.split_first() else {
             return;
@@ -88,7 +88,7 @@ fn block_trace() -> Body {
             is_partial_allowed: *choice & 0x80 != 0,
         };
         let trace = match options.form {
-            Some(Form::Diskperf) => of_blocks(rest),
+            Some(Form::Diskperf) => encode_blocks(rest),
             _ => rest.to_vec(),
         };
         let input = Box::new(Cursor::new(trace));

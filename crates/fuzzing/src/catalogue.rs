@@ -1,16 +1,16 @@
 //! Fuzz targets for catalogue entries and for settings.
 
-use crate::{Body, Target, bytes, text};
-use diskperf_catalogue::{Catalogue, Component, Errors, Setting, System};
+use crate::{FuzzBody, FuzzTarget, to_byte_inputs, to_text};
+use diskperf_catalogue::{Catalogue, Component, Errors, ResolvedSystem, Setting};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
 
 /// Input for the catalogue reader: an entry of the kind that the first byte selects.
-pub(crate) const ENTRY: Target = Target {
+pub(crate) const ENTRY: FuzzTarget = FuzzTarget {
     name: "catalogue_entry",
-    prepare: entry,
-    seeds: entries,
-    words: &[
+    make_body: make_entry_body,
+    make_seeds: entry_seeds,
+    keywords: &[
         "[components]",
         "[drive.1]",
         "[type.eagle]",
@@ -31,11 +31,11 @@ pub(crate) const ENTRY: Target = Target {
 
 /// Input for settings: `--set PATH=VALUE`, one per line, for the system that the first byte
 /// selects.
-pub(crate) const SETTING: Target = Target {
+pub(crate) const SETTING: FuzzTarget = FuzzTarget {
     name: "setting",
-    prepare: settings,
-    seeds: usual_settings,
-    words: &[
+    make_body: make_setting_body,
+    make_seeds: setting_seeds,
+    keywords: &[
         "drive.1.",
         "drive.",
         "kernel.",
@@ -55,7 +55,7 @@ pub(crate) const SETTING: Target = Target {
 /// System of the catalogue that most components fit into.
 const SYSTEM: &str = "vax780-sc780-eagle";
 
-fn read(system: Result<System, Errors>) {
+fn read_system(system: Result<ResolvedSystem, Errors>) {
     match system.and_then(Specification::read) {
         Ok((specification, _)) => {
             let memory = specification.memory(specification.volumes.len());
@@ -69,60 +69,60 @@ fn read(system: Result<System, Errors>) {
     }
 }
 
-fn entry() -> Body {
+fn make_entry_body() -> FuzzBody {
     let catalogue = Catalogue::embedded();
     Box::new(move |bytes| {
         let Some((kind, rest)) = bytes.split_first() else {
             return;
         };
         let place = usize::from(*kind) % (Component::ALL.len() + 2);
-        with_entry(catalogue.clone(), place, &text(rest));
+        read_with_entry(catalogue.clone(), place, &to_text(rest));
     })
 }
 
 /// Adds an entry of the given kind to the catalogue and reads it.
-fn with_entry(catalogue: Catalogue, kind: usize, text: &str) {
+fn read_with_entry(catalogue: Catalogue, kind: usize, text: &str) {
     match Component::ALL.get(kind) {
         Some(component) => {
-            let path = format!("{}/fuzzed.toml", component.folder());
-            let catalogue = catalogue.with_text(&path, text);
+            let path = format!("{}/fuzzed.toml", component.folder_name());
+            let catalogue = catalogue.with_file(&path, text);
             let _ = catalogue.description(*component, "fuzzed");
             let setting = Setting::new(component.name(), "fuzzed");
-            read(catalogue.resolve(SYSTEM, &[setting]));
+            read_system(catalogue.resolve(SYSTEM, &[setting]));
         }
         None if kind == Component::ALL.len() => {
-            let catalogue = catalogue.with_text("systems/fuzzed.toml", text);
-            read(catalogue.resolve("fuzzed", &[]));
+            let catalogue = catalogue.with_file("systems/fuzzed.toml", text);
+            read_system(catalogue.resolve("fuzzed", &[]));
         }
         None => {
-            let catalogue = catalogue.with_text("published/fuzzed.toml", text);
-            if let Err(errors) = catalogue.published() {
+            let catalogue = catalogue.with_file("published/fuzzed.toml", text);
+            if let Err(errors) = catalogue.published_values() {
                 let _ = errors.to_string();
             }
         }
     }
 }
 
-fn entries() -> Vec<Vec<u8>> {
-    let kinds = Component::ALL.map(Component::folder);
+fn entry_seeds() -> Vec<Vec<u8>> {
+    let kinds = Component::ALL.map(Component::folder_name);
     let kinds: Vec<&str> = kinds.into_iter().chain(["systems", "published"]).collect();
     let catalogue = Catalogue::embedded();
-    let texts = catalogue.texts().filter_map(|(path, text)| {
+    let texts = catalogue.file_texts().filter_map(|(path, text)| {
         let (folder, _) = path.split_once('/')?;
         let kind = kinds.iter().position(|kind| *kind == folder)?;
         // What is published is long, and all of a kind.
         let whole = text
             .char_indices()
-            .nth(LONGEST)
+            .nth(SETTING_BYTES_MAX)
             .map_or(text, |(end, _)| &text[..end]);
         Some([&[kind as u8], whole.as_bytes()].concat())
     });
     texts.collect()
 }
 
-const LONGEST: usize = 3000;
+const SETTING_BYTES_MAX: usize = 3000;
 
-fn settings() -> Body {
+fn make_setting_body() -> FuzzBody {
     let catalogue = Catalogue::embedded();
     let systems = catalogue.system_names();
     Box::new(move |bytes| {
@@ -130,16 +130,16 @@ fn settings() -> Body {
             return;
         };
         let system = &systems[usize::from(*system) % systems.len()];
-        let text = text(rest);
+        let text = to_text(rest);
         let parsed: Result<Vec<Setting>, _> = text.lines().map(Setting::parse).collect();
         if let Ok(settings) = parsed {
-            read(catalogue.resolve(system, &settings));
+            read_system(catalogue.resolve(system, &settings));
         }
     })
 }
 
-fn usual_settings() -> Vec<Vec<u8>> {
-    bytes([
+fn setting_seeds() -> Vec<Vec<u8>> {
+    to_byte_inputs([
         "\u{1}filesystem.block_bytes=4096\nfilesystem.fragment_bytes=1024",
         "\u{2}drive.1.spindle_rpm=60",
         "\u{3}drive=capricorn\ndrives=1",

@@ -1,16 +1,16 @@
 //! Fuzz target for binary pages of the kernel's event buffer, preceded by the format descriptions
 //! of their events.
 
-use crate::Target;
+use crate::FuzzTarget;
 use diskperf_system::host::block_events::paged;
 
 /// Input for the page parser: a page description, three event descriptions and a page, separated by
 /// zero bytes.
-pub(crate) const EVENT_PAGES: Target = Target {
+pub(crate) const EVENT_PAGES: FuzzTarget = FuzzTarget {
     name: "event_pages",
-    prepare: || Box::new(event_pages),
-    seeds: usual_pages,
-    words: &[
+    make_body: || Box::new(parse_event_pages),
+    make_seeds: page_seeds,
+    keywords: &[
         "field:",
         "offset:",
         "size:",
@@ -27,9 +27,9 @@ pub(crate) const EVENT_PAGES: Target = Target {
     ],
 };
 
-const PAGES: &str = "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+const PAGE_FORMAT: &str = "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
-fn event_pages(bytes: &[u8]) {
+fn parse_event_pages(bytes: &[u8]) {
     let mut parts = bytes.splitn(5, |byte| *byte == 0);
     let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let texts: [String; 4] = std::array::from_fn(|_| text());
@@ -39,7 +39,7 @@ fn event_pages(bytes: &[u8]) {
     }
 }
 
-fn described(number: u32) -> String {
+fn event_format(number: u32) -> String {
     let mut text = format!("ID: {number}\n");
     let fields = [
         ("unsigned short common_type", 0, 2),
@@ -56,7 +56,7 @@ fn described(number: u32) -> String {
 }
 
 /// Returns a page with one request, from issue to completion.
-fn usual_pages() -> Vec<Vec<u8>> {
+fn page_seeds() -> Vec<Vec<u8>> {
     let event = |kind: u16| {
         let mut event = vec![0; 44];
         event[..2].copy_from_slice(&kind.to_ne_bytes());
@@ -71,10 +71,10 @@ fn usual_pages() -> Vec<Vec<u8>> {
         data.extend((11u32 | 1000 << 5).to_ne_bytes());
         data.extend(event(kind));
     }
-    let mut bytes = PAGES.as_bytes().to_vec();
+    let mut bytes = PAGE_FORMAT.as_bytes().to_vec();
     for number in [7, 8, 9] {
         bytes.push(0);
-        bytes.extend(described(number).as_bytes());
+        bytes.extend(event_format(number).as_bytes());
     }
     bytes.push(0);
     bytes.extend(5u64.to_ne_bytes());

@@ -6,13 +6,13 @@ use diskperf_fio::offsets::SequentialOffsets;
 use diskperf_fio::plan;
 use diskperf_fio::{FileSource, JobDefinition, JobEnvironment, JobFile};
 
-use super::{Body, Target, bytes, text};
+use super::{FuzzBody, FuzzTarget, to_byte_inputs, to_text};
 
-pub(super) const JOB_FILE: Target = Target {
+pub(super) const JOB_FILE: FuzzTarget = FuzzTarget {
     name: "job_file",
-    prepare: job_file,
-    seeds: || {
-        bytes([
+    make_body: make_job_file_body,
+    make_seeds: || {
+        to_byte_inputs([
             "[global]\nioengine=io_uring\ndirect=1\nruntime=60\ntime_based\n[a]\nrw=randrw\n\
              bssplit=8k/90:16k\nrandom_distribution=zipf:1.2\nnumjobs=4\nrate_iops=500,1k\n",
             "[x]\nrw=read:-8k\nsize=64k\noffset=25%\nnrfiles=3\nio_size=96k\ninclude common\n\
@@ -21,7 +21,7 @@ pub(super) const JOB_FILE: Target = Target {
              random_distribution=zoned:50/10:50/90\nzonemode=strided\nzonesize=8k\n",
         ])
     },
-    words: &[
+    keywords: &[
         "[global]",
         "rw=",
         "randwrite",
@@ -56,7 +56,7 @@ pub(super) const JOB_FILE: Target = Target {
 
 /// Creates a parser call that reads the input as a job file, formats its messages and plans each
 /// job.
-fn job_file() -> Body {
+fn make_job_file_body() -> FuzzBody {
     let common = ("common".to_owned(), "bs=8k\ninclude common\n".to_owned());
     let surroundings = JobEnvironment {
         file_source: FileSource::Memory([common].into()),
@@ -64,19 +64,19 @@ fn job_file() -> Body {
         ..JobEnvironment::default()
     };
     Box::new(
-        move |bytes| match JobFile::parse("job.fio", &text(bytes), &surroundings) {
+        move |bytes| match JobFile::parse("job.fio", &to_text(bytes), &surroundings) {
             Ok(file) => {
                 for warning in &file.warnings {
                     warning.render(false);
                 }
-                file.jobs.iter().take(10).for_each(planned);
+                file.jobs.iter().take(10).for_each(plan_job);
             }
             Err(errors) => assert!(!errors.render(false).is_empty()),
         },
     )
 }
 
-fn planned(job: &JobDefinition) {
+fn plan_job(job: &JobDefinition) {
     let mut small = job.clone();
     // Names of a million files are what was asked for, and not what is looked for here.
     small.files.count = small.files.count.min(100);

@@ -1,17 +1,17 @@
 //! Fuzz targets for text that a kernel prints.
 
-use crate::{Target, bytes};
+use crate::{FuzzTarget, to_byte_inputs};
 use diskperf_system::host::block_events;
 use diskperf_system::host::device::DeviceNumber;
 use diskperf_system::host::mounts::Mounts;
 use std::collections::BTreeMap;
 
 /// Input for the event parser: trace lines with events of the block layer and the scheduler.
-pub(crate) const EVENT_LINES: Target = Target {
+pub(crate) const EVENT_LINES: FuzzTarget = FuzzTarget {
     name: "event_lines",
-    prepare: || Box::new(event_lines),
-    seeds: usual_events,
-    words: &[
+    make_body: || Box::new(parse_event_lines),
+    make_seeds: event_seeds,
+    keywords: &[
         "block_bio_queue: ",
         "block_rq_issue: ",
         "block_rq_requeue: ",
@@ -33,11 +33,11 @@ pub(crate) const EVENT_LINES: Target = Target {
 };
 
 /// Input for the mount parser: contents of `/proc/self/mountinfo`.
-pub(crate) const MOUNTS: Target = Target {
+pub(crate) const MOUNTS: FuzzTarget = FuzzTarget {
     name: "mounts",
-    prepare: || Box::new(mounts),
-    seeds: usual_mounts,
-    words: &[
+    make_body: || Box::new(parse_mounts),
+    make_seeds: mount_seeds,
+    keywords: &[
         "\\040",
         "\\",
         " - ",
@@ -49,7 +49,7 @@ pub(crate) const MOUNTS: Target = Target {
     ],
 };
 
-fn event_lines(bytes: &[u8]) {
+fn parse_event_lines(bytes: &[u8]) {
     let number = |minor| DeviceNumber { major: 254, minor };
     let numbers = BTreeMap::from([(number(0), 0), (number(1), 0), (number(16), 1)]);
     if let Err(error) = block_events::told(bytes, &numbers, "dpio-1") {
@@ -57,8 +57,8 @@ fn event_lines(bytes: &[u8]) {
     }
 }
 
-fn usual_events() -> Vec<Vec<u8>> {
-    bytes([
+fn event_seeds() -> Vec<Vec<u8>> {
+    to_byte_inputs([
         "# tracer: nop\n\
          \x20         dpio-1-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]\n\
          \x20         dpio-1-22660   [001] ..... 69938.051818: block_rq_issue: 254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]\n\
@@ -71,7 +71,7 @@ fn usual_events() -> Vec<Vec<u8>> {
     ])
 }
 
-fn mounts(bytes: &[u8]) {
+fn parse_mounts(bytes: &[u8]) {
     match Mounts::parse(bytes) {
         Ok(mounts) => {
             for mount in mounts.iter() {
@@ -83,8 +83,8 @@ fn mounts(bytes: &[u8]) {
     }
 }
 
-fn usual_mounts() -> Vec<Vec<u8>> {
-    bytes([
+fn mount_seeds() -> Vec<Vec<u8>> {
+    to_byte_inputs([
         "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n\
          37 36 0:33 / /mnt/a\\040b rw - tmpfs tmpfs rw,size=1024k\n",
         "1 0 254:1 / / rw - ext4 /dev/root rw\n",

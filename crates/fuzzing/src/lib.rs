@@ -16,30 +16,30 @@ mod sizes;
 
 /// Fuzz target: a parser with its inputs.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Name of the target, of its binary in `fuzz/` and of its folder in `fuzz/found`.
     pub name: &'static str,
     /// Prepares the data that all inputs share, and returns the function that passes one input to
     /// the parser.
-    pub prepare: fn() -> Body,
+    pub make_body: fn() -> FuzzBody,
     /// Returns valid inputs from which fuzzing starts.
-    pub seeds: fn() -> Vec<Vec<u8>>,
+    pub make_seeds: fn() -> Vec<Vec<u8>>,
     /// Keywords of the parsed language, for the dictionary.
-    pub words: &'static [&'static str],
+    pub keywords: &'static [&'static str],
 }
 
 /// Function that passes bytes to a parser.
-pub type Body = Box<dyn Fn(&[u8]) + Send + Sync>;
+pub type FuzzBody = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-impl Target {
+impl FuzzTarget {
     /// Returns the target with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find_by_name(name: &str) -> Option<Self> {
         TARGETS.into_iter().find(|target| target.name == name)
     }
 }
 
 /// All fuzz targets, one for each parser.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [FuzzTarget; 14] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -56,11 +56,11 @@ pub const TARGETS: [Target; 14] = [
     block_traces::BLOCK_TRACE,
 ];
 
-fn text(bytes: &[u8]) -> String {
+fn to_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn bytes<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<Vec<u8>> {
+fn to_byte_inputs<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<Vec<u8>> {
     let texts = texts.into_iter();
     texts.map(|text| text.as_bytes().to_vec()).collect()
 }

@@ -1,6 +1,6 @@
 //! Fuzz targets for stored runs: export documents and result stores.
 
-use crate::{Body, Target};
+use crate::{FuzzBody, FuzzTarget};
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
 use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload, runs};
@@ -15,11 +15,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Input for the document parser: a document of runs, as `diskperf export` writes it.
-pub(crate) const DOCUMENT: Target = Target {
+pub(crate) const DOCUMENT: FuzzTarget = FuzzTarget {
     name: "document",
-    prepare: documents,
-    seeds: usual_documents,
-    words: &[
+    make_body: make_document_body,
+    make_seeds: document_seeds,
+    keywords: &[
         "null",
         "-1",
         "1e308",
@@ -33,11 +33,11 @@ pub(crate) const DOCUMENT: Target = Target {
 };
 
 /// Input for the store: the bytes of its file.
-pub(crate) const STORE_FILE: Target = Target {
+pub(crate) const STORE_FILE: FuzzTarget = FuzzTarget {
     name: "store_file",
-    prepare: store_files,
-    seeds: || vec![store_of(&sample())],
-    words: &[
+    make_body: make_store_file_body,
+    make_seeds: || vec![store_with_run(&sample_run())],
+    keywords: &[
         "SQLite format 3\0",
         "dskp",
         "CREATE TABLE runs (",
@@ -47,11 +47,11 @@ pub(crate) const STORE_FILE: Target = Target {
 };
 
 /// Input for reading a store row: one byte for the column, one for the value's type, and the value.
-pub(crate) const STORE_ROW: Target = Target {
+pub(crate) const STORE_ROW: FuzzTarget = FuzzTarget {
     name: "store_row",
-    prepare: store_rows,
-    seeds: usual_rows,
-    words: &[
+    make_body: make_store_row_body,
+    make_seeds: row_seeds,
+    keywords: &[
         "finished",
         "failed",
         "model",
@@ -66,12 +66,12 @@ pub(crate) const STORE_ROW: Target = Target {
 };
 
 /// Temporary file with a unique name, in memory if possible.
-struct Files {
+struct TemporaryFiles {
     folder: TempDir,
-    next: AtomicU64,
+    next_index: AtomicU64,
 }
 
-impl Files {
+impl TemporaryFiles {
     fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let folder = match memory.is_dir() {
@@ -80,13 +80,13 @@ impl Files {
         };
         Self {
             folder: folder.expect("a folder for temporary files"),
-            next: AtomicU64::new(0),
+            next_index: AtomicU64::new(0),
         }
     }
 
     /// Writes a file, passes it to a function, and removes it with its auxiliary files.
-    fn with(&self, bytes: &[u8], use_it: impl FnOnce(&Path)) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    fn with_file(&self, bytes: &[u8], use_it: impl FnOnce(&Path)) {
+        let number = self.next_index.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().join(number.to_string());
         std::fs::create_dir(&folder).expect("a folder of our own");
         let path = folder.join("file");
@@ -96,10 +96,10 @@ impl Files {
     }
 }
 
-fn documents() -> Body {
-    let files = Files::new();
+fn make_document_body() -> FuzzBody {
+    let files = TemporaryFiles::new();
     Box::new(move |bytes| {
-        files.with(bytes, |path| {
+        files.with_file(bytes, |path| {
             if let Err(error) = runs::load(None, &path.to_string_lossy()) {
                 assert!(!error.to_string().is_empty());
             }
@@ -107,9 +107,9 @@ fn documents() -> Body {
     })
 }
 
-fn store_files() -> Body {
-    let files = Files::new();
-    Box::new(move |bytes| files.with(bytes, read_store))
+fn make_store_file_body() -> FuzzBody {
+    let files = TemporaryFiles::new();
+    Box::new(move |bytes| files.with_file(bytes, read_store))
 }
 
 fn read_store(path: &Path) {
@@ -127,7 +127,7 @@ fn read_store(path: &Path) {
 }
 
 /// Tables and columns that a store reads.
-const COLUMNS: [(&str, &str); 16] = [
+const STORE_COLUMNS: [(&str, &str); 16] = [
     ("runs", "id"),
     ("runs", "started_unix_ms"),
     ("runs", "suite"),
@@ -146,14 +146,14 @@ const COLUMNS: [(&str, &str); 16] = [
     ("workspaces", "filesystem"),
 ];
 
-fn store_rows() -> Body {
-    let files = Files::new();
-    let template = store_of(&sample());
+fn make_store_row_body() -> FuzzBody {
+    let files = TemporaryFiles::new();
+    let template = store_with_run(&sample_run());
     Box::new(move |bytes| {
         let [column, kind, value @ ..] = bytes else {
             return;
         };
-        let (table, column) = COLUMNS[usize::from(*column) % COLUMNS.len()];
+        let (table, column) = STORE_COLUMNS[usize::from(*column) % STORE_COLUMNS.len()];
         let text = || String::from_utf8_lossy(value).into_owned();
         let value = match kind % 5 {
             0 => Value::Null,
@@ -162,7 +162,7 @@ fn store_rows() -> Body {
             3 => Value::Text(text()),
             _ => Value::Blob(value.to_vec()),
         };
-        files.with(&template, |path| {
+        files.with_file(&template, |path| {
             let connection = Connection::open(path).expect("a store of our own");
             // What the schema refuses is not there to be read.
             let changed = connection.execute(&format!("UPDATE {table} SET {column} = ?1"), [value]);
@@ -174,7 +174,7 @@ fn store_rows() -> Body {
     })
 }
 
-fn sample() -> Run {
+fn sample_run() -> Run {
     let experiment = Experiment {
         workload: Workload::Named("read_8192".to_owned()),
         targets: vec![PathBuf::from("vax780-sc780-eagle")],
@@ -195,7 +195,7 @@ fn sample() -> Run {
 }
 
 /// Returns the bytes of a store with a run and a row of each other kind.
-fn store_of(run: &Run) -> Vec<u8> {
+fn store_with_run(run: &Run) -> Vec<u8> {
     let folder = TempDir::new().expect("a folder for temporary files");
     let path = folder.path().join("store");
     let mut store = Store::open(&path).expect("a new store");
@@ -214,8 +214,8 @@ fn store_of(run: &Run) -> Vec<u8> {
     std::fs::read(&path).expect("it is there")
 }
 
-fn usual_documents() -> Vec<Vec<u8>> {
-    let run = sample();
+fn document_seeds() -> Vec<Vec<u8>> {
+    let run = sample_run();
     let two = [
         run.clone(),
         Run {
@@ -228,8 +228,8 @@ fn usual_documents() -> Vec<Vec<u8>> {
     texts.map(String::into_bytes).into()
 }
 
-fn usual_rows() -> Vec<Vec<u8>> {
-    let run = sample();
+fn row_seeds() -> Vec<Vec<u8>> {
+    let run = sample_run();
     let document = serde_json::to_string(&run).expect("a run is a document");
     let repetition =
         serde_json::to_string(&run.results[0].repetitions[0]).expect("so is a repetition");

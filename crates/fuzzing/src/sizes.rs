@@ -1,16 +1,16 @@
 //! Fuzz targets for option values: sizes, ranges and kinds of file systems.
 
-use crate::{Target, bytes, text};
+use crate::{FuzzTarget, to_byte_inputs, to_text};
 use diskperf_models::tune;
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_timeline::units::{MIB, format_size, parse_size};
 
 /// Input for the option parsers: sizes, and values of `--over KEY=VALUES`.
-pub(crate) const SIZES: Target = Target {
+pub(crate) const SIZES: FuzzTarget = FuzzTarget {
     name: "sizes",
-    prepare: || Box::new(sizes),
-    seeds: usual_sizes,
-    words: &[
+    make_body: || Box::new(parse_sizes),
+    make_seeds: size_seeds,
+    keywords: &[
         "KiB",
         "KB",
         "K",
@@ -30,11 +30,11 @@ pub(crate) const SIZES: Target = Target {
 };
 
 /// Input for the option parser: values of `--fresh KIND:KEY=VALUE,...`.
-pub(crate) const FRESH: Target = Target {
+pub(crate) const FRESH: FuzzTarget = FuzzTarget {
     name: "fresh",
-    prepare: || Box::new(fresh),
-    seeds: usual_fresh,
-    words: &[
+    make_body: || Box::new(parse_fresh),
+    make_seeds: fresh_seeds,
+    keywords: &[
         "ext4",
         "xfs",
         "btrfs",
@@ -51,8 +51,8 @@ pub(crate) const FRESH: Target = Target {
     ],
 };
 
-fn sizes(bytes: &[u8]) {
-    let text = text(bytes);
+fn parse_sizes(bytes: &[u8]) {
+    let text = to_text(bytes);
     match parse_size(&text) {
         Ok(size) => assert!(!format_size(size).is_empty()),
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -60,8 +60,8 @@ fn sizes(bytes: &[u8]) {
     let _ = tune::values_of("filesystem.rotdelay_ms", &text);
 }
 
-fn usual_sizes() -> Vec<Vec<u8>> {
-    bytes([
+fn size_seeds() -> Vec<Vec<u8>> {
+    to_byte_inputs([
         "8M",
         "512K",
         "1.5GiB",
@@ -77,8 +77,8 @@ fn usual_sizes() -> Vec<Vec<u8>> {
     ])
 }
 
-fn fresh(bytes: &[u8]) {
-    match text(bytes).parse::<FreshSpec>() {
+fn parse_fresh(bytes: &[u8]) {
+    match to_text(bytes).parse::<FreshSpec>() {
         Ok(spec) => {
             let _ = spec.image_bytes(MIB);
             let _ = spec.image_bytes(u64::MAX);
@@ -87,8 +87,8 @@ fn fresh(bytes: &[u8]) {
     }
 }
 
-fn usual_fresh() -> Vec<Vec<u8>> {
-    bytes([
+fn fresh_seeds() -> Vec<Vec<u8>> {
+    to_byte_inputs([
         "ext4",
         "ext4:block_bytes=1024,size=512M",
         "xfs:block_bytes=4096,mkfs=-m reflink=0",

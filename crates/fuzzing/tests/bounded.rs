@@ -1,7 +1,7 @@
 //! Every target with some thousands of inputs, and all that was found before. These
 //! fail when a parser panics. `PROPTEST_RNG_SEED` repeats what a failure prints.
 
-use diskperf_fuzzing::{TARGETS, Target};
+use diskperf_fuzzing::{FuzzTarget, TARGETS};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Inputs for each target; more if they are wanted.
-fn cases(target: &Target) -> u32 {
+fn cases(target: &FuzzTarget) -> u32 {
     let asked = std::env::var("DISKPERF_FUZZ_CASES").ok();
     asked
         .and_then(|asked| asked.parse().ok())
@@ -73,7 +73,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn stepped(target: &Target, seeds: &[Vec<u8>], mut bytes: Vec<u8>, steps: Vec<Step>) -> Vec<u8> {
+fn stepped(
+    target: &FuzzTarget,
+    seeds: &[Vec<u8>],
+    mut bytes: Vec<u8>,
+    steps: Vec<Step>,
+) -> Vec<u8> {
     for step in steps {
         let length = bytes.len() + 1;
         match step {
@@ -85,7 +90,7 @@ fn stepped(target: &Target, seeds: &[Vec<u8>], mut bytes: Vec<u8>, steps: Vec<St
                 let place = place.index(length);
                 bytes.splice(
                     place..place,
-                    target.words[word.index(target.words.len())].bytes(),
+                    target.keywords[word.index(target.keywords.len())].bytes(),
                 );
             }
             Step::Cut(place, count) => {
@@ -121,7 +126,7 @@ fn stepped(target: &Target, seeds: &[Vec<u8>], mut bytes: Vec<u8>, steps: Vec<St
 }
 
 /// What libFuzzer found: panics of the past.
-fn found(target: &Target) -> Vec<PathBuf> {
+fn found(target: &FuzzTarget) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/found");
     let entries = std::fs::read_dir(folder.join(target.name));
     let mut paths: Vec<PathBuf> = entries
@@ -134,13 +139,13 @@ fn found(target: &Target) -> Vec<PathBuf> {
 }
 
 fn check(name: &str) {
-    let target = Target::named(name).expect("a target");
-    let run = (target.prepare)();
+    let target = FuzzTarget::find_by_name(name).expect("a target");
+    let run = (target.make_body)();
     for path in found(&target) {
         println!("{}", path.display());
         run(&std::fs::read(&path).expect("a file that can be read"));
     }
-    let seeds = (target.seeds)();
+    let seeds = (target.make_seeds)();
     for seed in &seeds {
         run(seed);
     }

@@ -49,7 +49,7 @@ fn hash(of: &dyn Debug) -> u64 {
 struct Silent;
 
 impl Observer for Silent {
-    fn event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: Event<'_>) {}
 }
 
 fn experiment(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Experiment {

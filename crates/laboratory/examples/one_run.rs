@@ -11,7 +11,7 @@ use std::time::Instant;
 struct Silent;
 
 impl Observer for Silent {
-    fn event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: Event<'_>) {}
 }
 
 fn main() {

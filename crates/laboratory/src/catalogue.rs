@@ -58,18 +58,22 @@ pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError
     let published = crate::reproduce::published(catalogue)?;
     let systems = catalogue.system_names();
     let document = |name: &str| {
-        let cells = published.of_document(name).unwrap_or_default();
+        let cells = published.cells_of_document(name).unwrap_or_default();
         Document {
             name: name.to_owned(),
             cells: cells.len(),
-            scored: cells.iter().filter(|cell| cell.scored).count(),
+            scored: cells.iter().filter(|cell| cell.is_scored).count(),
             modelled: cells
                 .iter()
                 .filter_map(|cell| cell.full_target())
                 .any(|target| systems.contains(&target)),
         }
     };
-    Ok(published.documents().into_iter().map(document).collect())
+    Ok(published
+        .document_names()
+        .into_iter()
+        .map(document)
+        .collect())
 }
 
 /// A catalogue system with all its parameters.

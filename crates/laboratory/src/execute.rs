@@ -142,9 +142,9 @@ impl<'a> Execution<'a> {
     fn begin(&mut self) {
         self.recorder.begin_run(&self.run);
         self.recorder.tell(self.observer);
-        self.observer.event(Event::RunStarted(&self.run));
+        self.observer.handle_event(Event::RunStarted(&self.run));
         for note in &self.run.notes {
-            self.observer.event(Event::Note(note));
+            self.observer.handle_event(Event::Note(note));
         }
     }
 
@@ -161,13 +161,13 @@ impl<'a> Execution<'a> {
             if plan.record {
                 let source = rig.source();
                 let from = Recorded::From(Ok(&source));
-                self.observer.event(Event::Recorded(from));
+                self.observer.handle_event(Event::Recorded(from));
             }
             self.steps(&rig, &stand(plan, computer), |job, _| Ok(plan.size(job)))?;
             rig.check()?;
         }
         for (number, setting) in plan.experiment.settings.iter().enumerate() {
-            self.observer.event(Event::SettingTried(setting));
+            self.observer.handle_event(Event::SettingTried(setting));
             let note = match model::effect(plan, number, &usage, &self.run.results)? {
                 Effect::Changes => continue,
                 Effect::Nothing => format!(
@@ -177,7 +177,7 @@ impl<'a> Execution<'a> {
                     "whether --set {setting} has an effect is not known: the run without it exceeds the remaining event budget; --no-budget lifts that limit"
                 ),
             };
-            self.observer.event(Event::Note(&note));
+            self.observer.handle_event(Event::Note(&note));
             self.run.notes.push(note);
         }
         Ok(())
@@ -192,7 +192,7 @@ impl<'a> Execution<'a> {
         let suite = self.suite;
         self.earlier = Earlier::default();
         for step in &suite.steps {
-            self.observer.event(Event::StepStarted {
+            self.observer.handle_event(Event::StepStarted {
                 title: &step_title(step),
                 number: self.begun,
                 of: self.steps,
@@ -244,7 +244,7 @@ impl<'a> Execution<'a> {
                     recorder.add_repetition(ordinal, one);
                 }
                 recorder.tell(observer);
-                observer.event(Event::RepetitionFinished(made));
+                observer.handle_event(Event::RepetitionFinished(made));
                 made.iter().all(|one| one.failures().next().is_none())
             },
         );
@@ -276,7 +276,7 @@ impl<'a> Execution<'a> {
         let ordinal = self.run.results.len();
         self.recorder.finish_result(ordinal, &result);
         self.recorder.tell(self.observer);
-        self.observer.event(Event::StepFinished(&result));
+        self.observer.handle_event(Event::StepFinished(&result));
         self.run.results.push(result);
     }
 
@@ -286,7 +286,7 @@ impl<'a> Execution<'a> {
         self.run.state = state_after(error.as_ref());
         self.recorder.finish_run(&self.run);
         self.recorder.tell(self.observer);
-        self.observer.event(Event::RunFinished(&self.run));
+        self.observer.handle_event(Event::RunFinished(&self.run));
         // All that was to be measured was, whatever is left of it on a disk.
         let outcome = error.map_or(Ok(()), Err);
         Executed {

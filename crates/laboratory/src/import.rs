@@ -12,11 +12,14 @@ mod target;
 pub use alone::{ShownDrive, ShownNumber};
 use check::check;
 pub use diskperf_analysis::real_drives::{Phase, Think};
-use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quoted};
-use diskperf_calibration::{Calibration, Options, calibrate, layer};
-use diskperf_diskspecs::layout::Layout;
-use diskperf_diskspecs::trace::Request;
-use diskperf_diskspecs::{ActsAs, Drive, Files, KeyPlaces, WithoutEffect, import as read, trace};
+use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quote_text};
+use diskperf_calibration::{Calibration, FitOptions, calibrate, render_layer};
+use diskperf_diskspecs::layout::BlockLayout;
+use diskperf_diskspecs::trace::ValidationRequest;
+use diskperf_diskspecs::{
+    IgnoredKey, KeySpans, SpecificationFiles, SpecifiedDrive, SubstitutedValue, import as read,
+    trace,
+};
 use diskperf_models::LaboratoryError;
 pub use fit::Fit;
 pub use replayed::{ReplayFigures, Replays};
@@ -125,7 +128,7 @@ fn import_file(
     }
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let files = Files::Disk {
+    let files = SpecificationFiles::FileSystem {
         search: vec![folder],
     };
     let found = read(&file.to_string_lossy(), &files);
@@ -138,8 +141,8 @@ fn import_file(
         )));
     }
     let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    let without_effect: Vec<LeftOut> = found.without_effect.iter().map(left_out).collect();
-    let acts_as: Vec<String> = found.without_effect.iter().filter_map(acts_as).collect();
+    let without_effect: Vec<LeftOut> = found.ignored_keys.iter().map(left_out).collect();
+    let acts_as: Vec<String> = found.ignored_keys.iter().filter_map(acts_as).collect();
     let several = found.drives.len() > 1;
     // A trace is of one drive.
     let trace_beside = match trace.is_some() || several {
@@ -147,7 +150,7 @@ fn import_file(
         false => trace_beside(file),
     };
     let mut drives = Vec::new();
-    let with_places = found.drives.iter().zip(&found.places);
+    let with_places = found.drives.iter().zip(&found.key_spans);
     for (number, (drive, places)) in with_places.enumerate() {
         let stem = match several {
             true => format!("{} {number}", drive.name),
@@ -173,26 +176,29 @@ fn import_file(
     Ok(drives)
 }
 
-fn left_out(one: &WithoutEffect) -> LeftOut {
+fn left_out(one: &IgnoredKey) -> LeftOut {
     LeftOut {
         key: one.key.clone(),
         block: one.block.clone(),
-        place: format!("{}:{}", one.place.file(), one.place.line_number()),
-        why: one.why.to_owned(),
+        place: format!("{}:{}", one.span.file(), one.span.line_number()),
+        why: one.reason.to_owned(),
     }
 }
 
 /// Describes a key whose file value the modelled drive replaces by another.
-fn acts_as(one: &WithoutEffect) -> Option<String> {
-    let ActsAs { written, modelled } = one.acts_as.as_ref()?;
-    let (key, why) = (&one.key, one.why);
+fn acts_as(one: &IgnoredKey) -> Option<String> {
+    let SubstitutedValue {
+        file_value: written,
+        modelled_value: modelled,
+    } = one.substituted_value.as_ref()?;
+    let (key, why) = (&one.key, one.reason);
     Some(format!(
         "{key}: the files have {written}, and the drive acts as with {modelled}: {why}"
     ))
 }
 
 fn import_drive(
-    (drive, places): (&Drive, &KeyPlaces),
+    (drive, places): (&SpecifiedDrive, &KeySpans),
     (stem, file): (&str, &str),
     trace: Option<&Path>,
     target: &mut Target<'_>,
@@ -215,15 +221,15 @@ fn import_drive(
         let (requests, found) = calibrated(drive, trace)?;
         let source = format!(
             "fitted on the first {} of {} requests of its trace",
-            found.fitted_requests, found.requests
+            found.fitted_request_count, found.request_count
         );
-        let text = layer((&found.filed, &found.fitted), &name, &source);
+        let text = render_layer((&found.specified_disk, &found.fitted_disk), &name, &source);
         entries.push((format!("drives/{fitted}.toml"), text));
         let rig = rig(&fitted, "the drive's own sources, and a trace of it");
         let of_fitted = format!("bare-{fitted}");
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
-        let disk = check(&of_fitted, &fitted, &entries, &KeyPlaces::new())?;
+        let disk = check(&of_fitted, &fitted, &entries, &KeySpans::new())?;
         let figures = Replays::new((&filed, &disk), &requests, &found);
         let (shown, warning) = Fit::new(&found, &figures);
         warnings.extend(warning);
@@ -242,16 +248,16 @@ fn import_drive(
         fitted_system,
         file: file.to_owned(),
         trace_beside: None,
-        capacity_bytes: drive.model.layout.blocks() * BLOCK_BYTES,
-        zones: entry.zones,
-        is_of_runs: !matches!(drive.model.layout, Layout::Zoned(_)),
+        capacity_bytes: drive.model.layout.block_count() * BLOCK_BYTES,
+        zones: entry.zone_count,
+        is_of_runs: !matches!(drive.model.layout, BlockLayout::Zoned(_)),
         written,
         warnings,
         fit,
         replays,
         shown: None,
         without_effect: Vec::new(),
-        differs: entry.differs,
+        differs: entry.differences,
     })
 }
 
@@ -263,20 +269,23 @@ fn trace_beside(file: &Path) -> Option<String> {
 fn rig(drive: &str, source: &str) -> String {
     format!(
         "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
-        quoted(&format!("The drive {drive} and nothing else.")),
-        quoted(source),
-        quoted(drive)
+        quote_text(&format!("The drive {drive} and nothing else.")),
+        quote_text(source),
+        quote_text(drive)
     )
 }
 
-fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration), String> {
+fn calibrated(
+    drive: &SpecifiedDrive,
+    path: &Path,
+) -> Result<(Vec<ValidationRequest>, Calibration), String> {
     let refused = |error: String| format!("--calibrate {}: {error}", path.display());
     let file = diskperf_diagnostics::input::open(path);
     let content = file.and_then(std::io::read_to_string);
     let content = content.map_err(|error| refused(error.to_string()))?;
     let name = path.display().to_string();
     let requests = trace::parse(&name, &content).map_err(|errors| errors.to_string())?;
-    let found = calibrate(drive, &requests, Options::default());
+    let found = calibrate(drive, &requests, FitOptions::default());
     let found = found
         .map_err(|error| refused(format!("{error}; check that the trace is of this drive")))?;
     Ok((requests, found))

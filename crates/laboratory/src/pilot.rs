@@ -110,7 +110,7 @@ fn found(
         size_bytes /= 2;
     }
     loop {
-        observer.event(Event::Pilot { size_bytes });
+        observer.handle_event(Event::Pilot { size_bytes });
         let task = Task {
             title: &title(job),
             program,

@@ -133,7 +133,7 @@ impl Recorder {
     /// Reports new events of the store to an observer.
     pub(crate) fn tell(&mut self, observer: &mut dyn Observer) {
         for news in self.news.drain(..) {
-            observer.event(Event::Warning(&news));
+            observer.handle_event(Event::Warning(&news));
         }
     }
 }

@@ -172,7 +172,7 @@ impl<'a> Recording<'a> {
     fn note(&mut self, outcome: Result<(), LaboratoryError>) {
         if let Err(error) = outcome {
             let error = error.to_string();
-            self.inner.event(Event::Warning(&error));
+            self.inner.handle_event(Event::Warning(&error));
             if let Some(trace) = self.trace.take() {
                 self.came.requests = trace.requests;
                 self.came.parts = trace.parts;
@@ -272,7 +272,7 @@ impl<'a> Recording<'a> {
 }
 
 impl Observer for Recording<'_> {
-    fn event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match &event {
             Event::Recorded(recorded) => {
                 let outcome = self.recorded(recorded);
@@ -291,7 +291,7 @@ impl Observer for Recording<'_> {
             }
             _ => {}
         }
-        self.inner.event(event);
+        self.inner.handle_event(event);
     }
 }
 

@@ -66,7 +66,7 @@ impl HostRig<'_> {
         }
         match BlockEvents::of(&disks) {
             Ok(events) => self.block_events = Some(events),
-            Err(error) => observer.event(Event::Note(&format!(
+            Err(error) => observer.handle_event(Event::Note(&format!(
                 "no block-layer events: {error}; the kernel's counters are used instead"
             ))),
         }
@@ -301,8 +301,8 @@ impl HostRig<'_> {
             return;
         };
         match events.end(parts) {
-            Ok(trace) => observer.event(Event::BlockLayer(trace)),
-            Err(error) => observer.event(Event::Note(&error.to_string())),
+            Ok(trace) => observer.handle_event(Event::BlockLayer(trace)),
+            Err(error) => observer.handle_event(Event::Note(&error.to_string())),
         }
     }
 
@@ -328,7 +328,7 @@ impl HostRig<'_> {
                 before.devices = meters.iter().map(|meter| meter.read().ok()).collect();
                 before.machine = watch.read();
                 if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
-                    observer.event(Event::Note(&error.to_string()));
+                    observer.handle_event(Event::Note(&error.to_string()));
                 }
                 self.traffic(|traffic| traffic.begin(observer));
             }

@@ -4,7 +4,7 @@
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
 use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
-use diskperf_catalogue::{Catalogue, Cell};
+use diskperf_catalogue::{Catalogue, PublishedCell};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
@@ -16,12 +16,12 @@ use diskperf_timeline::{Run, World};
 /// Returns an error if the catalogue is faulty.
 pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, LaboratoryError> {
     let published = published(catalogue)?;
-    let documents = published.documents();
+    let documents = published.document_names();
     let mut cells = Vec::new();
     for document in documents {
         cells.extend(
             published
-                .of_document(document)
+                .cells_of_document(document)
                 .map_err(LaboratoryError::catalogue)?,
         );
     }
@@ -48,19 +48,19 @@ pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, La
 
 /// Returns the published results of a run's system. The list is empty if settings change the
 /// system, because it is then a different one.
-fn printed(cells: &[&Cell], run: &Run) -> Vec<Printed> {
+fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<Printed> {
     let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
     if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
         return Vec::new();
     }
-    let of_target = cells
-        .iter()
-        .filter(|cell| cell.full_target().as_ref() == Some(&run.target) && cell.same_as.is_none());
+    let of_target = cells.iter().filter(|cell| {
+        cell.full_target().as_ref() == Some(&run.target) && cell.scored_as.is_none()
+    });
     of_target.filter_map(|cell| throughput(cell)).collect()
 }
 
 /// Converts a published cell to the throughput of a program, if the cell is a measured one.
-fn throughput(cell: &Cell) -> Option<Printed> {
+fn throughput(cell: &PublishedCell) -> Option<Printed> {
     // `8K/1K`: the block and the fragment.
     let block = cell.filesystem.as_deref()?.split('/').next()?;
     Some(Printed {

@@ -25,7 +25,7 @@ mod zachariassen;
 
 use crate::crew::{Threads, available_threads};
 use diskperf_analysis::accuracy::Card;
-use diskperf_catalogue::{Catalogue, Published, Setting};
+use diskperf_catalogue::{Catalogue, PublishedValues, Setting};
 use diskperf_machine::Budget;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::Watched;
@@ -132,7 +132,9 @@ pub fn cells(
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);
-        let cell = published.cell(plain).ok_or_else(|| unknown_cell(plain))?;
+        let cell = published
+            .find_cell(plain)
+            .ok_or_else(|| unknown_cell(plain))?;
         let place = setups::Place::of(cell).ok_or_else(|| {
             LaboratoryError::Request(format!("cell `{id}` names no program on a modelled system"))
         })?;
@@ -155,8 +157,10 @@ pub fn cells(
         .collect())
 }
 
-pub(crate) fn published(catalogue: &Catalogue) -> Result<Published, LaboratoryError> {
-    catalogue.published().map_err(LaboratoryError::catalogue)
+pub(crate) fn published(catalogue: &Catalogue) -> Result<PublishedValues, LaboratoryError> {
+    catalogue
+        .published_values()
+        .map_err(LaboratoryError::catalogue)
 }
 
 fn unknown_cell(id: &str) -> LaboratoryError {

@@ -60,11 +60,11 @@ impl Traffic {
                 let why = format!(
                     "there are no block-layer events ({error}), and programs that keep no requests in flight show no other traffic"
                 );
-                observer.event(Event::Recorded(Recorded::From(Err(&why))));
+                observer.handle_event(Event::Recorded(Recorded::From(Err(&why))));
                 return None;
             }
         };
-        observer.event(Event::Recorded(Recorded::From(Ok(&source))));
+        observer.handle_event(Event::Recorded(Recorded::From(Ok(&source))));
         Some(Self {
             of,
             is_on: false,
@@ -91,7 +91,7 @@ impl Traffic {
         if let Some(at) = self.or_say(begun, observer) {
             self.is_on = true;
             self.polled = Instant::now();
-            observer.event(Event::Recorded(Recorded::Begins(at)));
+            observer.handle_event(Event::Recorded(Recorded::Begins(at)));
         }
     }
 
@@ -124,16 +124,16 @@ impl Traffic {
         };
         self.tell(observer);
         if let Some(at) = self.or_say(ended, observer) {
-            observer.event(Event::Recorded(Recorded::Ends(at)));
+            observer.handle_event(Event::Recorded(Recorded::Ends(at)));
         }
     }
 
     fn tell(&mut self, observer: &mut dyn Observer) {
         if let Of::Rings(log) = &self.of {
             let names = log.files();
-            observer.event(Event::Recorded(Recorded::Devices(&names)));
+            observer.handle_event(Event::Recorded(Recorded::Devices(&names)));
         }
-        observer.event(Event::Recorded(Recorded::Events(&self.events)));
+        observer.handle_event(Event::Recorded(Recorded::Events(&self.events)));
         self.events.clear();
     }
 
@@ -146,7 +146,7 @@ impl Traffic {
         outcome
             .inspect_err(|error| {
                 self.is_on = false;
-                observer.event(Event::Recorded(Recorded::From(Err(&error.to_string()))));
+                observer.handle_event(Event::Recorded(Recorded::From(Err(&error.to_string()))));
             })
             .ok()
     }

@@ -37,16 +37,16 @@ fn the_page_is_what_the_models_give_on_any_number_of_threads() {
 }
 
 fn every_published_cell_is_there(card: &Card) {
-    let published = Catalogue::embedded().published().unwrap();
+    let published = Catalogue::embedded().published_values().unwrap();
     let ids: BTreeSet<&str> = card.cells.iter().map(|cell| cell.id.as_str()).collect();
     assert_eq!(ids.len(), card.cells.len(), "an id stands twice");
     for document in &card.documents {
-        for printed in published.of_document(document).unwrap() {
+        for printed in published.cells_of_document(document).unwrap() {
             let id = printed.id.as_deref().unwrap();
             let cell = card.cells.iter().find(|cell| cell.id == id);
             let cell = cell.unwrap_or_else(|| panic!("{id} is missing"));
-            assert_eq!(cell.scored, printed.scored, "{id}");
-            assert_eq!(cell.same_as, printed.same_as, "{id}");
+            assert_eq!(cell.scored, printed.is_scored, "{id}");
+            assert_eq!(cell.same_as, printed.scored_as, "{id}");
             let values = [
                 printed.kb_per_s,
                 printed.blocks_per_s,
@@ -63,7 +63,7 @@ fn every_published_cell_is_there(card: &Card) {
             let by_chance = cell.drives == 1 && id.contains("initial-arbitration");
             assert_eq!(cell.seeds, if by_chance { 4 } else { 1 }, "{id}");
             assert_eq!(cell.spread.is_some(), cell.phases * cell.seeds > 1, "{id}");
-            if printed.cpu_given {
+            if printed.has_cpu_share {
                 let share = card
                     .cells
                     .iter()
@@ -72,11 +72,11 @@ fn every_published_cell_is_there(card: &Card) {
                 assert_eq!(share.quantity, Quantity::CpuPercent);
                 assert_eq!(
                     share.scored,
-                    printed.scored && printed.drives == Some(1),
+                    printed.is_scored && printed.drives == Some(1),
                     "{id}"
                 );
             }
-            if !printed.measured {
+            if !printed.is_measured {
                 assert_eq!(cell.role, Role::Prediction, "{id}");
                 assert_eq!(cell.error, None, "{id}");
             }

@@ -17,7 +17,7 @@ const SYSTEM: &str = "vax780-sc780-eagle";
 struct Silent;
 
 impl Observer for Silent {
-    fn event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: Event<'_>) {}
 }
 
 fn study(what: &str) -> Study {

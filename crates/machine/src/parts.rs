@@ -20,7 +20,7 @@ use crate::hardware::drives::{Drives, Mechanisms};
 use crate::id::Id;
 use crate::kernel::driver::{self, DriverKernel};
 use crate::specification::drive::DriveSpecification;
-use diskperf_catalogue::{Component, Reader, System};
+use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 use diskperf_device::Device;
 use diskperf_device::RequestId;
 use diskperf_device::WhatIf;
@@ -67,7 +67,7 @@ pub(crate) trait PartSpecification: Sized {
 
 /// Source of a driver's parameters in the catalogue.
 pub(crate) struct DriverSource<'a> {
-    pub(crate) system: &'a System,
+    pub(crate) system: &'a ResolvedSystem,
     /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
     /// by all drives.
     pub(crate) dedicated_drive: Option<u32>,

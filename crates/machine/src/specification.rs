@@ -23,7 +23,7 @@ use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
 use crate::parts::{Attachment, DriverSource, Drivers, Part, PartKind};
 use crate::software::Kernel;
-use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
+use diskperf_catalogue::{Component, Errors, Parameter, Reader, ResolvedSystem};
 
 /// System of the catalogue, ready to be built.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ macro_rules! software {
                 }
             }
 
-            fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
+            fn read(system: &ResolvedSystem, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
                 let controllers = read_controllers(system, drives.len());
@@ -192,9 +192,9 @@ impl Specification {
     /// # Errors
     ///
     /// All problems of the system, each with its place.
-    pub fn read(system: System) -> Result<(Self, Vec<Parameter>), Errors> {
+    pub fn read(system: ResolvedSystem) -> Result<(Self, Vec<Parameter>), Errors> {
         let mut drives = Vec::new();
-        for number in 1..=system.drives() {
+        for number in 1..=system.drive_count() {
             let mut reader = system.reader(Component::Drive, Some(number));
             drives.push(DriveSpecification::read(&mut reader));
             reader.finish();
@@ -250,7 +250,7 @@ impl UnixSpecification {
     }
 }
 
-fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
+fn read_rig(system: &ResolvedSystem, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
             let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
@@ -263,7 +263,7 @@ fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Vo
     (Software::Rig, volumes.collect())
 }
 
-fn read_bus(system: &System) -> (u64, f64) {
+fn read_bus(system: &ResolvedSystem) -> (u64, f64) {
     let mut bus = system.reader(Component::Bus, None);
     let bytes_per_s = bus.integer(
         "bytes_per_s",
@@ -285,7 +285,7 @@ fn read_kernel<K: KernelFamily>(
         Vec<ControllerEntry<'_>>,
         KernelReader<'_>,
     ),
-    system: &System,
+    system: &ResolvedSystem,
     drives: &[DriveSpecification],
 ) -> (K, Vec<Volume>) {
     let (kernel, own) = kernel_reader.finish_kernel::<K>(entries.iter().map(|entry| entry.kind));
@@ -309,9 +309,9 @@ struct ControllerEntry<'a> {
 }
 
 /// Begins to read the controllers: the shared one, and those that a single drive has for itself.
-fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> {
-    let (own, shared): (Vec<usize>, Vec<usize>) =
-        (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
+fn read_controllers(system: &ResolvedSystem, drives: usize) -> Vec<ControllerEntry<'_>> {
+    let (own, shared): (Vec<usize>, Vec<usize>) = (0..drives)
+        .partition(|drive| system.has_own_component(Component::Controller, *drive as u32 + 1));
     let own = own
         .into_iter()
         .map(|drive| (Some(drive as u32 + 1), vec![drive]));
@@ -329,7 +329,7 @@ fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> 
 }
 
 fn read_attachments(
-    system: &System,
+    system: &ResolvedSystem,
     drives: &[DriveSpecification],
     speed: f64,
     entries: Vec<ControllerEntry<'_>>,
@@ -337,7 +337,7 @@ fn read_attachments(
     let attachment = |mut entry: ControllerEntry<'_>| {
         let dedicated_drive = entry
             .dedicated_drive
-            .filter(|drive| system.has_own(Component::Driver, *drive));
+            .filter(|drive| system.has_own_component(Component::Driver, *drive));
         let driver = DriverSource {
             system,
             dedicated_drive,
@@ -381,13 +381,13 @@ fn list_volumes(
 
 /// Reads all partitions with their file systems.
 pub(crate) fn read_volumes(
-    system: &System,
+    system: &ResolvedSystem,
     drives: &[DriveSpecification],
     is_bsd: bool,
 ) -> Vec<Volume> {
     let mut volumes = Vec::new();
-    let shared =
-        (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
+    let shared = (0..drives.len())
+        .filter(|drive| !system.has_own_component(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
     let shared_filesystem = is_bsd
@@ -411,7 +411,7 @@ pub(crate) fn read_volumes(
 
 /// Reads the parameters of newfs, and validates them against the given drives.
 fn read_filesystem(
-    system: &System,
+    system: &ResolvedSystem,
     number: Option<u32>,
     drives: &[DriveSpecification],
     file_system_drives: &[usize],
@@ -469,7 +469,7 @@ fn read_filesystem(
             "file-system space per inode",
         ) as u32,
     };
-    if reader.is_sound() {
+    if reader.is_without_problems() {
         let mut labels = file_system_drives
             .iter()
             .flat_map(|drive| &drives[*drive].partitions);

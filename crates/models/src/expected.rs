@@ -4,7 +4,7 @@ use crate::crew::{Crew, Watched};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
-use diskperf_catalogue::{Catalogue, DiskFigure, Expected, Figure};
+use diskperf_catalogue::{Catalogue, DataSheetExpectation, DiskFigure, Figure};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::expected::flash::Experiment;
 use diskperf_device::expected::{disk, flash};
@@ -28,9 +28,9 @@ pub fn expected(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<ExpectedFigures, LaboratoryError> {
     let of = catalogue
-        .expectations(drive)
+        .data_sheet_expectations(drive)
         .map_err(LaboratoryError::catalogue)?;
-    let together = experiments(&of.values);
+    let together = experiments(&of.figures);
     progress(0, together.len());
     let crew = Watched {
         crew,
@@ -38,9 +38,9 @@ pub fn expected(
         progress,
     };
     let found = crew.each(together.len(), |number| {
-        let figures: Vec<&Expected> = together[number]
+        let figures: Vec<&DataSheetExpectation> = together[number]
             .iter()
-            .map(|place| &of.values[*place])
+            .map(|place| &of.figures[*place])
             .collect();
         found(catalogue, drive, &figures)
     })?;
@@ -49,29 +49,31 @@ pub fn expected(
     values.sort_by_key(|(place, _)| *place);
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
-        seed: match of.values.first().map(|of| of.what) {
+        seed: match of.figures.first().map(|of| of.figure) {
             Some(Figure::Flash(_)) => flash::SEED,
             Some(Figure::Disk(_)) | None => disk::SEED,
         },
         values: values
             .iter()
-            .map(|(place, found)| value(*found, &of.values[*place]))
+            .map(|(place, found)| value(*found, &of.figures[*place]))
             .collect(),
     })
 }
 
-fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
+fn experiments(values: &[DataSheetExpectation]) -> Vec<Vec<usize>> {
     let mut together: Vec<Vec<usize>> = Vec::new();
     for (place, one) in values.iter().enumerate() {
         let is_same = |group: &&mut Vec<usize>| {
             let other = &values[group[0]];
-            let experiments = match (one.what, other.what) {
+            let experiments = match (one.figure, other.figure) {
                 (Figure::Flash(one), Figure::Flash(other)) => {
                     Experiment::from(one) == Experiment::from(other)
                 }
                 (one, other) => one == other,
             };
-            experiments && one.depth == other.depth && one.settings() == other.settings()
+            experiments
+                && one.depth == other.depth
+                && one.drive_settings() == other.drive_settings()
         };
         match together.iter_mut().find(is_same) {
             Some(group) => group.push(place),
@@ -86,18 +88,18 @@ fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
 fn found(
     catalogue: &Catalogue,
     drive: &str,
-    figures: &[&Expected],
+    figures: &[&DataSheetExpectation],
 ) -> Result<Vec<f64>, LaboratoryError> {
     let system = format!("bare-{drive}");
     let first = figures[0];
-    let computer = Computer::read(catalogue, &system, &first.settings())?;
+    let computer = Computer::read(catalogue, &system, &first.drive_settings())?;
     let no = |kind: &str| {
         LaboratoryError::Request(format!(
             "{drive}: `{}` is a figure of {kind}, and {system} has none of that name",
-            first.what.name()
+            first.figure.name()
         ))
     };
-    match first.what {
+    match first.figure {
         Figure::Disk(figure) => {
             let disk = computer.disk(drive);
             let disk = disk.ok_or_else(|| no("a disk with command queue and cache"))?;
@@ -110,7 +112,7 @@ fn found(
             let flash = flash.ok_or_else(|| no("a flash drive"))?;
             check_flash(drive, flash, first.depth)?;
             let measured = flash::measured(flash, figure.into(), first.depth);
-            let figure = |of: &&Expected| match of.what {
+            let figure = |of: &&DataSheetExpectation| match of.figure {
                 Figure::Flash(figure) => measured.figure(figure),
                 Figure::Disk(_) => unreachable!("figures of one experiment are of one kind"),
             };
@@ -167,19 +169,19 @@ fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), L
     Ok(())
 }
 
-fn value(found: f64, of: &Expected) -> ExpectedValue {
-    let off_share = found / of.expected - 1.0;
-    let (words, unit) = of.what.words();
+fn value(found: f64, of: &DataSheetExpectation) -> ExpectedValue {
+    let off_share = found / of.expected_value - 1.0;
+    let (words, unit) = of.figure.words();
     let settings = of.settings.iter();
     ExpectedValue {
-        what: of.what.name().to_owned(),
+        what: of.figure.name().to_owned(),
         words: words.to_owned(),
         unit: unit.to_owned(),
         depth: of.depth,
         settings: settings
             .map(|(key, value)| format!("drive.{key}={value}"))
             .collect(),
-        expected: of.expected,
+        expected: of.expected_value,
         found,
         off_share,
         tolerance_share: of.tolerance_share,

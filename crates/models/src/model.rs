@@ -24,7 +24,7 @@ pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryErro
     let catalogue = Catalogue::embedded();
     match folder {
         Some(folder) => catalogue
-            .overlaid(folder)
+            .with_overlay(folder)
             .map_err(LaboratoryError::catalogue),
         None => Ok(catalogue),
     }

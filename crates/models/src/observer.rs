@@ -100,12 +100,12 @@ pub struct Source {
 /// Receiver of a run's events.
 pub trait Observer {
     /// Receives an event of the run.
-    fn event(&mut self, event: Event<'_>);
+    fn handle_event(&mut self, event: Event<'_>);
 }
 
 /// Observer that ignores all events.
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: Event<'_>) {}
 }

@@ -106,9 +106,9 @@ pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String),
     let system = catalogue
         .resolve(target, &[])
         .map_err(LaboratoryError::catalogue)?;
-    let entries = catalogue.texts().flat_map(|(path, text)| [path, text]);
+    let entries = catalogue.file_texts().flat_map(|(path, text)| [path, text]);
     // Files are called differently on other machines.
-    let own = system.texts().map(|(_, text)| text);
+    let own = system.file_texts().map(|(_, text)| text);
     let hash = fingerprint(entries.chain(own));
     Ok((MODEL_VERSION.to_owned(), hash))
 }

@@ -172,7 +172,7 @@ fn once(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
     let workers: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-    observer.event(Event::RepetitionStarted {
+    observer.handle_event(Event::RepetitionStarted {
         number,
         of,
         total_bytes: total_bytes(work, assignments),

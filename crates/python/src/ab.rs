@@ -1,10 +1,10 @@
 //! A/B measurements.
 
-use crate::arguments::{Options, REPETITIONS_MAX, counted};
-use crate::compare::{Compared, share, shared};
-use crate::errors::{exception, request_error};
-use crate::interruptible::interruptible;
-use crate::run::{Keeping, Run, recorder, unstored};
+use crate::arguments::{REPETITIONS_MAX, RunArguments, checked_count};
+use crate::compare::{Compared, checked_optional_share, checked_share};
+use crate::errors::{request_exception, to_exception};
+use crate::interruptible::run_interruptible;
+use crate::run::{Run, StoreArgument, open_recorder, unstored_message};
 use diskperf_analysis::comparison::compare;
 use diskperf_analysis::statistics::interleaved::Limits;
 use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
@@ -18,17 +18,17 @@ use std::time::Duration;
 /// What one side is.
 #[derive(FromPyObject)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them")]
-enum Asked<'py> {
+enum VariantSource<'py> {
     Run(PyRef<'py, Run>),
-    Options(Options),
+    Options(RunArguments),
 }
 
 /// A measurement as `python/diskperf/_ab.py` asks for it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Measurement<'py> {
-    a: Asked<'py>,
-    b: Asked<'py>,
+pub(crate) struct AbArguments<'py> {
+    a: VariantSource<'py>,
+    b: VariantSource<'py>,
     before_a: Option<String>,
     before_b: Option<String>,
     budget_s: f64,
@@ -39,33 +39,33 @@ pub(crate) struct Measurement<'py> {
     seed: u64,
 }
 
-impl Asked<'_> {
+impl VariantSource<'_> {
     fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         match self {
-            Self::Run(run) => repeated(&run.run).map_err(|error| exception(py, &error)),
-            Self::Options(options) => options.experiment(py),
+            Self::Run(run) => repeated(&run.run).map_err(|error| to_exception(py, &error)),
+            Self::Options(options) => options.to_experiment(py),
         }
     }
 }
 
-impl Measurement<'_> {
-    fn request(self, py: Python<'_>) -> PyResult<AbRequest> {
+impl AbArguments<'_> {
+    fn to_request(self, py: Python<'_>) -> PyResult<AbRequest> {
         let budget = Duration::try_from_secs_f64(self.budget_s).ok();
         let Some(budget) = budget.filter(|budget| !budget.is_zero()) else {
             let text = format!(
                 "budget_s={}: give a number of seconds above 0",
                 self.budget_s
             );
-            return Err(request_error(py, text));
+            return Err(request_exception(py, text));
         };
         let Ok(min_time) = Duration::try_from_secs_f64(self.min_time_s) else {
             let text = format!(
                 "min_time_s={}: give a number of seconds, 0 or more",
                 self.min_time_s
             );
-            return Err(request_error(py, text));
+            return Err(request_exception(py, text));
         };
-        let side = |asked: Asked<'_>, before| -> PyResult<Side> {
+        let side = |asked: VariantSource<'_>, before| -> PyResult<Side> {
             Ok(Side {
                 experiment: asked.experiment(py)?,
                 before,
@@ -75,11 +75,11 @@ impl Measurement<'_> {
             sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
             budget,
             min_time,
-            blocks: counted(py, "blocks", self.blocks, REPETITIONS_MAX)?,
+            blocks: checked_count(py, "blocks", self.blocks, REPETITIONS_MAX)?,
             limits: Limits {
-                min_effect: share(py, "min_effect", self.min_effect)?,
+                min_effect: checked_share(py, "min_effect", self.min_effect)?,
             },
-            fail_over: shared(py, "fail_over", self.fail_over)?,
+            fail_over: checked_optional_share(py, "fail_over", self.fail_over)?,
             seed: self.seed,
         })
     }
@@ -90,35 +90,38 @@ impl Measurement<'_> {
 #[pyfunction]
 pub(crate) fn ab(
     py: Python<'_>,
-    asked: Measurement<'_>,
-    store: Option<Keeping>,
+    asked: AbArguments<'_>,
+    store: Option<StoreArgument>,
 ) -> PyResult<(Run, Run, Compared, Option<String>)> {
-    let request = asked.request(py)?;
-    let made = interruptible(py, |stop| carry_out(request, store.as_ref(), stop))?;
-    made.map_err(|error| exception(py, &error))
+    let request = asked.to_request(py)?;
+    let made = run_interruptible(py, |stop| run_ab(request, store.as_ref(), stop))?;
+    made.map_err(|error| to_exception(py, &error))
 }
 
-type Made = (Run, Run, Compared, Option<String>);
+type AbOutcome = (Run, Run, Compared, Option<String>);
 
-fn carry_out(
+fn run_ab(
     request: AbRequest,
-    store: Option<&Keeping>,
+    store: Option<&StoreArgument>,
     stop: &Arc<AtomicBool>,
-) -> Result<Made, LaboratoryError> {
+) -> Result<AbOutcome, LaboratoryError> {
     let fail_over = request.fail_over;
     let plan = plan(request)?;
     prepare_process(plan.plans())?;
-    let mut recorders = plan.plans().each_ref().map(|plan| recorder(store, plan));
+    let mut recorders = plan
+        .plans()
+        .each_ref()
+        .map(|plan| open_recorder(store, plan));
     let AbExecuted { runs, error } = execute(&plan, stop, &mut Nobody, recorders.each_mut());
     if let Some(error) = error {
         return Err(error);
     }
-    let compared = Compared::of(compare(&runs), fail_over);
+    let compared = Compared::with_limit(compare(&runs), fail_over);
     let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
     let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
         return Err(LaboratoryError::Work(
             "one of the arms was not run".to_owned(),
         ));
     };
-    Ok((a, b, compared, recorders.iter().find_map(unstored)))
+    Ok((a, b, compared, recorders.iter().find_map(unstored_message)))
 }

@@ -1,6 +1,6 @@
 //! What Python asks for, as the laboratory has it.
 
-use crate::errors::{exception, request_error};
+use crate::errors::{request_exception, to_exception};
 use crate::run::Run;
 use diskperf_laboratory::ab::{like, repeated};
 use diskperf_laboratory::{Experiment, SizeChoice, Workload};
@@ -21,7 +21,7 @@ pub(crate) const REPETITIONS_MAX: u32 = 100_000;
 /// points of a study, as `_points.py` does.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Options {
+pub(crate) struct RunArguments {
     what: Option<String>,
     #[pyo3(default)]
     fio_args: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     together: bool,
     #[pyo3(default)]
     other: Option<PathBuf>,
-    size: Option<Size>,
+    size: Option<SizeArgument>,
     repetitions: Option<u32>,
     #[pyo3(default)]
     until_steady: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     no_budget: bool,
     /// A trace that is replayed, in place of a suite or a program.
     #[pyo3(default)]
-    replay: Option<AskedReplay>,
+    replay: Option<ReplayArguments>,
     /// A run that it is to be like.
     #[pyo3(default)]
     like: Option<Py<Run>>,
@@ -64,7 +64,7 @@ pub(crate) struct Options {
 /// A replay, as `python/diskperf/_replay.py` gathers it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct AskedReplay {
+struct ReplayArguments {
     files: Vec<PathBuf>,
     form: Option<String>,
     columns: Option<String>,
@@ -77,15 +77,15 @@ struct AskedReplay {
     think: bool,
     slots: Option<u32>,
     scale_addresses: bool,
-    scale_to: Option<Size>,
+    scale_to: Option<SizeArgument>,
     round_to_sectors: Option<u64>,
 }
 
-impl AskedReplay {
+impl ReplayArguments {
     /// # Errors
     ///
     /// A size of addresses that is none.
-    fn workload(self, py: Python<'_>) -> PyResult<Workload> {
+    fn to_workload(self, py: Python<'_>) -> PyResult<Workload> {
         let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
         Ok(Workload::Replay(Box::new(TraceReplay {
             files: self.files,
@@ -109,11 +109,11 @@ impl AskedReplay {
             addresses: match (self.scale_addresses, self.scale_to) {
                 (false, _) => ReplayAddresses::Kept,
                 (true, None) => ReplayAddresses::ScaledToTarget,
-                (true, Some(Size::Bytes(bytes))) => ReplayAddresses::Scaled(bytes),
-                (true, Some(Size::Text(text))) => {
+                (true, Some(SizeArgument::Bytes(bytes))) => ReplayAddresses::Scaled(bytes),
+                (true, Some(SizeArgument::Text(text))) => {
                     let bytes = parse_size(&text);
                     ReplayAddresses::Scaled(bytes.map_err(|error| {
-                        request_error(py, format!("scale_addresses={text:?}: {error}"))
+                        request_exception(py, format!("scale_addresses={text:?}: {error}"))
                     })?)
                 }
             },
@@ -125,40 +125,40 @@ impl AskedReplay {
 
 /// Bytes, as a number or as the command line has them: `8M`, `auto`.
 #[derive(FromPyObject)]
-pub(crate) enum Size {
+pub(crate) enum SizeArgument {
     Bytes(u64),
     Text(String),
 }
 
-impl Options {
+impl RunArguments {
     /// The experiment.
     ///
     /// # Errors
     ///
     /// A keyword whose value is none that there is.
-    pub(crate) fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
-        let settings = settings(&self.settings).map_err(|error| exception(py, &error))?;
+    pub(crate) fn to_experiment(self, py: Python<'_>) -> PyResult<Experiment> {
+        let settings = settings(&self.settings).map_err(|error| to_exception(py, &error))?;
         let asked = Experiment {
             workload: match self.replay {
-                Some(replay) => replay.workload(py)?,
+                Some(replay) => replay.to_workload(py)?,
                 None => Workload::of(self.what),
             },
             fio_arguments: self.fio_args,
             targets: self.targets,
-            drives: counted(py, "drives", self.drives, DRIVES_MAX)?,
+            drives: checked_count(py, "drives", self.drives, DRIVES_MAX)?,
             catalogue: self.catalogue,
             together: self.together,
             other: self.other,
-            size: size(py, self.size)?,
+            size: parse_size_argument(py, self.size)?,
             settings,
-            repetitions: counted(py, "repetitions", self.repetitions, REPETITIONS_MAX)?,
-            until_steady: steady(py, self.until_steady)?,
+            repetitions: checked_count(py, "repetitions", self.repetitions, REPETITIONS_MAX)?,
+            until_steady: parse_steady_rule(py, self.until_steady)?,
             through_cache: self
                 .cache
                 .as_deref()
                 .is_some_and(|name| name != CacheMode::Direct.name()),
             cache: match &self.cache {
-                Some(name) => cache(py, name)?,
+                Some(name) => parse_cache_mode(py, name)?,
                 None => CacheMode::Cold,
             },
             drop_all_caches: self.drop_caches,
@@ -174,7 +174,7 @@ impl Options {
         let Some(earlier) = self.like else {
             return Ok(asked);
         };
-        let earlier = repeated(&earlier.get().run).map_err(|error| exception(py, &error))?;
+        let earlier = repeated(&earlier.get().run).map_err(|error| to_exception(py, &error))?;
         Ok(like(earlier, asked))
     }
 }
@@ -184,14 +184,14 @@ impl Options {
 /// # Errors
 ///
 /// One that is 0 or beyond `most`.
-pub(crate) fn counted(
+pub(crate) fn checked_count(
     py: Python<'_>,
     name: &str,
     count: Option<u32>,
     most: u32,
 ) -> PyResult<Option<u32>> {
     match count {
-        Some(count) if !(1..=most).contains(&count) => Err(request_error(
+        Some(count) if !(1..=most).contains(&count) => Err(request_exception(
             py,
             format!("{name}={count}: give a number from 1 to {most}"),
         )),
@@ -202,22 +202,25 @@ pub(crate) fn counted(
 /// # Errors
 ///
 /// A text that is no rule.
-fn steady(py: Python<'_>, rule: Option<String>) -> PyResult<Option<SteadyRule>> {
+fn parse_steady_rule(py: Python<'_>, rule: Option<String>) -> PyResult<Option<SteadyRule>> {
     let rule = rule.map(|rule| SteadyRule::parse(&rule)).transpose();
-    rule.map_err(|error| request_error(py, format!("until_steady: {error}")))
+    rule.map_err(|error| request_exception(py, format!("until_steady: {error}")))
 }
 
 /// # Errors
 ///
 /// A text that is no size.
-pub(crate) fn size(py: Python<'_>, size: Option<Size>) -> PyResult<SizeChoice> {
+pub(crate) fn parse_size_argument(
+    py: Python<'_>,
+    size: Option<SizeArgument>,
+) -> PyResult<SizeChoice> {
     match size {
         None => Ok(SizeChoice::Auto),
-        Some(Size::Bytes(bytes)) => Ok(SizeChoice::Bytes(bytes)),
-        Some(Size::Text(text)) if text == "auto" => Ok(SizeChoice::Auto),
-        Some(Size::Text(text)) => match parse_size(&text) {
+        Some(SizeArgument::Bytes(bytes)) => Ok(SizeChoice::Bytes(bytes)),
+        Some(SizeArgument::Text(text)) if text == "auto" => Ok(SizeChoice::Auto),
+        Some(SizeArgument::Text(text)) => match parse_size(&text) {
             Ok(bytes) => Ok(SizeChoice::Bytes(bytes)),
-            Err(error) => Err(request_error(
+            Err(error) => Err(request_exception(
                 py,
                 format!("size={text:?}: {error}, or \"auto\""),
             )),
@@ -228,11 +231,11 @@ pub(crate) fn size(py: Python<'_>, size: Option<Size>) -> PyResult<SizeChoice> {
 /// # Errors
 ///
 /// A word that is none of the three.
-pub(crate) fn cache(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
+pub(crate) fn parse_cache_mode(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
     let modes = [CacheMode::Cold, CacheMode::Warm, CacheMode::Direct];
     let found = modes.into_iter().find(|mode| mode.name() == name);
     found.ok_or_else(|| {
-        request_error(
+        request_exception(
             py,
             format!("cache={name:?}: give \"cold\", \"warm\" or \"direct\""),
         )

@@ -1,8 +1,8 @@
 //! Published numbers beside modelled ones.
 
-use crate::errors::exception;
-use crate::interruptible::interruptible;
-use crate::run::parts;
+use crate::errors::to_exception;
+use crate::interruptible::run_interruptible;
+use crate::run::chart_parts;
 use diskperf_analysis::accuracy;
 use diskperf_analysis::report::{self, Format, html};
 use diskperf_laboratory::crew::available_threads;
@@ -16,33 +16,33 @@ use std::sync::Arc;
 /// An accuracy card.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Card {
-    card: accuracy::Card,
+    accuracy_card: accuracy::Card,
 }
 
 #[pymethods]
 impl Card {
     /// The JSON of `diskperf reproduce --format json`.
     fn json(&self) -> String {
-        report::card(&self.card, Format::Json, 0)
+        report::card(&self.accuracy_card, Format::Json, 0)
     }
 
     /// The tables of `diskperf reproduce`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::card(&self.card, Format::Table, width)
+        report::card(&self.accuracy_card, Format::Table, width)
     }
 
     /// The charts of the card as a page: name, title, caption and the Vega-Lite
     /// specification as JSON.
     fn charts(&self) -> Vec<(String, String, String, String)> {
-        let charts = html::card_charts(&self.card).into_iter();
-        charts.map(parts).collect()
+        let charts = html::card_charts(&self.accuracy_card).into_iter();
+        charts.map(chart_parts).collect()
     }
 }
 
 /// How a card is asked for, as `python/diskperf/_reproduce.py` gathers it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Asked {
+pub(crate) struct ReproduceArguments {
     documents: Vec<String>,
     settings: Vec<String>,
     cells: Vec<String>,
@@ -54,8 +54,8 @@ pub(crate) struct Asked {
 
 /// The accuracy card.
 #[pyfunction]
-pub(crate) fn reproduce(py: Python<'_>, asked: Asked) -> PyResult<Card> {
-    let card = interruptible(py, |stop| {
+pub(crate) fn reproduce(py: Python<'_>, asked: ReproduceArguments) -> PyResult<Card> {
+    let card = run_interruptible(py, |stop| {
         let catalogue = load_catalogue(asked.catalogue.as_deref())?;
         let options = Options {
             documents: asked.documents,
@@ -70,6 +70,8 @@ pub(crate) fn reproduce(py: Python<'_>, asked: Asked) -> PyResult<Card> {
         };
         reproduce_with(&catalogue, &options, &|_, _| ())
     })?;
-    let card = card.map_err(|error| exception(py, &error))?;
-    Ok(Card { card })
+    let card = card.map_err(|error| to_exception(py, &error))?;
+    Ok(Card {
+        accuracy_card: card,
+    })
 }

@@ -1,8 +1,8 @@
 //! The catalogue: systems and the parts that they consist of.
 
 use crate::columns::Columns;
-use crate::errors::{exception, request_error};
-use crate::table::Table;
+use crate::errors::{request_exception, to_exception};
+use crate::table::TableBuilder;
 use diskperf_catalogue::{self as entries, Component, Parameter};
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
 use diskperf_models::model::{load_catalogue, settings};
@@ -19,11 +19,11 @@ pub(crate) struct Catalogue {
 
 /// A system: description, its components as pairs of kind and name, and all its
 /// numbers.
-type SystemEntry = (String, Vec<(String, String)>, Columns);
+type SystemDetails = (String, Vec<(String, String)>, Columns);
 
 /// A component: its kind, description, numbers, and of a drive what follows from
 /// them (name, value, unit) and its seek curve (cylinders, ms).
-type Entry = (
+type ComponentDetails = (
     &'static str,
     String,
     Columns,
@@ -36,50 +36,53 @@ impl Catalogue {
     #[new]
     fn new(py: Python<'_>, folder: Option<PathBuf>) -> PyResult<Self> {
         let catalogue = load_catalogue(folder.as_deref());
-        let catalogue = catalogue.map_err(|error| exception(py, &error))?;
+        let catalogue = catalogue.map_err(|error| to_exception(py, &error))?;
         Ok(Self { catalogue })
     }
 
     /// All systems and variants, each with its description.
     fn systems(&self) -> Columns {
-        listed(&laboratory::systems(&self.catalogue))
+        name_columns(&laboratory::systems(&self.catalogue))
     }
 
     /// What every figure of a system hangs on besides settings and seeds: the
     /// model's version, and a hash of the catalogue.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let identity = points::identity(&self.catalogue, name);
-        identity.map_err(|error| exception(py, &error))
+        identity.map_err(|error| to_exception(py, &error))
     }
 
     /// The components of one kind (`drive`), each with its description.
     fn components(&self, py: Python<'_>, kind: &str) -> PyResult<Columns> {
-        let component = component(py, kind)?;
-        Ok(listed(&laboratory::components(&self.catalogue, component)))
+        let component = parse_component(py, kind)?;
+        Ok(name_columns(&laboratory::components(
+            &self.catalogue,
+            component,
+        )))
     }
 
     /// The documents with published numbers.
     fn documents(&self, py: Python<'_>) -> PyResult<Columns> {
         let documents = laboratory::documents(&self.catalogue);
-        let documents = documents.map_err(|error| exception(py, &error))?;
+        let documents = documents.map_err(|error| to_exception(py, &error))?;
         let all = || documents.iter();
-        Ok(Table::default()
-            .text("name", all().map(|one| one.name.as_str()))
-            .integer("cells", all().map(|one| one.cells as i64))
-            .integer("scored", all().map(|one| one.scored as i64))
-            .flag("modelled", all().map(|one| one.modelled))
-            .finish())
+        Ok(TableBuilder::default()
+            .text_column("name", all().map(|one| one.name.as_str()))
+            .integer_column("cells", all().map(|one| one.cells as i64))
+            .integer_column("scored", all().map(|one| one.scored as i64))
+            .flag_column("modelled", all().map(|one| one.modelled))
+            .into_columns())
     }
 
     /// A system with settings, each as `PATH=VALUE`.
-    fn system(&self, py: Python<'_>, name: &str, changes: Vec<String>) -> PyResult<SystemEntry> {
+    fn system(&self, py: Python<'_>, name: &str, changes: Vec<String>) -> PyResult<SystemDetails> {
         let entry = settings(&changes)
             .and_then(|settings| laboratory::system(&self.catalogue, name, &settings));
-        let entry = entry.map_err(|error| exception(py, &error))?;
+        let entry = entry.map_err(|error| to_exception(py, &error))?;
         Ok((
             entry.description,
             entry.components,
-            parameters(&entry.parameters),
+            parameter_columns(&entry.parameters),
         ))
     }
 
@@ -90,9 +93,9 @@ impl Catalogue {
     }
 
     /// A component, in a system where it can stand.
-    fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<Entry> {
-        let found = laboratory::component(&self.catalogue, component(py, kind)?, name);
-        let found = found.map_err(|error| exception(py, &error))?;
+    fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<ComponentDetails> {
+        let found = laboratory::component(&self.catalogue, parse_component(py, kind)?, name);
+        let found = found.map_err(|error| to_exception(py, &error))?;
         let (figures, seek) = found.drive.map_or_else(Default::default, |drive| {
             let DriveFigures { figures, seek, .. } = drive;
             (figures, seek)
@@ -101,17 +104,17 @@ impl Catalogue {
         Ok((
             of,
             found.description,
-            parameters(&found.parameters),
+            parameter_columns(&found.parameters),
             figures,
             seek,
         ))
     }
 }
 
-fn component(py: Python<'_>, kind: &str) -> PyResult<Component> {
+fn parse_component(py: Python<'_>, kind: &str) -> PyResult<Component> {
     let kinds = Component::ALL.map(Component::name);
-    Component::of_name(kind).ok_or_else(|| {
-        request_error(
+    Component::from_name(kind).ok_or_else(|| {
+        request_exception(
             py,
             format!(
                 "there is no kind of part `{kind}`: there are {}",
@@ -121,26 +124,26 @@ fn component(py: Python<'_>, kind: &str) -> PyResult<Component> {
     })
 }
 
-fn listed(names: &[(String, String)]) -> Columns {
-    Table::default()
-        .text("name", names.iter().map(|(name, _)| name.as_str()))
-        .text(
+fn name_columns(names: &[(String, String)]) -> Columns {
+    TableBuilder::default()
+        .text_column("name", names.iter().map(|(name, _)| name.as_str()))
+        .text_column(
             "description",
             names.iter().map(|(_, meaning)| meaning.as_str()),
         )
-        .finish()
+        .into_columns()
 }
 
-fn parameters(list: &[Parameter]) -> Columns {
+fn parameter_columns(list: &[Parameter]) -> Columns {
     let all = || list.iter();
-    Table::default()
-        .text("path", all().map(|one| one.path.as_str()))
-        .text("value", all().map(|one| one.value.as_str()))
-        .text("unit", all().map(|one| one.unit))
-        .text("allowed", all().map(|one| one.range.as_str()))
-        .text("source", all().map(|one| one.source.as_str()))
-        .text("file", all().map(|one| one.file.as_str()))
-        .integer("line", all().map(|one| one.line as i64))
-        .text("meaning", all().map(|one| one.doc.as_str()))
-        .finish()
+    TableBuilder::default()
+        .text_column("path", all().map(|one| one.path.as_str()))
+        .text_column("value", all().map(|one| one.value.as_str()))
+        .text_column("unit", all().map(|one| one.unit))
+        .text_column("allowed", all().map(|one| one.range.as_str()))
+        .text_column("source", all().map(|one| one.source.as_str()))
+        .text_column("file", all().map(|one| one.file.as_str()))
+        .integer_column("line", all().map(|one| one.line as i64))
+        .text_column("meaning", all().map(|one| one.doc.as_str()))
+        .into_columns()
 }

@@ -1,6 +1,6 @@
 //! Results as columns, which whoever knows Arrow takes without copying.
 
-use crate::table::Table;
+use crate::table::TableBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -13,11 +13,11 @@ use pyo3::types::{PyCapsule, PyDict, PyFloat, PyIterator, PyList, PyTuple};
 use std::ffi::CStr;
 
 /// The names that the Arrow PyCapsule interface has for what it passes.
-const SCHEMA: &CStr = c"arrow_schema";
-const STREAM: &CStr = c"arrow_array_stream";
+const ARROW_SCHEMA_CAPSULE: &CStr = c"arrow_schema";
+const ARROW_STREAM_CAPSULE: &CStr = c"arrow_array_stream";
 
 /// Rows that are shown of a table in a notebook, as many as pandas shows.
-const SHOWN: usize = 60;
+const SHOWN_ROWS_MAX: usize = 60;
 
 /// A table of results: named columns of one length.
 ///
@@ -33,18 +33,24 @@ impl Columns {
         Self { batch }
     }
 
-    fn values<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn column_values<'py>(
+        &self,
+        py: Python<'py>,
+        column: usize,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let array = self.batch.column(column);
-        (0..array.len()).map(|row| value(py, array, row)).collect()
+        (0..array.len())
+            .map(|row| cell_value(py, array, row))
+            .collect()
     }
 
-    fn rows<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
+    fn first_rows<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
         let rows = PyList::empty(py);
         let schema = self.batch.schema();
         for number in 0..self.batch.num_rows().min(count) {
             let row = PyDict::new(py);
             for (field, column) in schema.fields().iter().zip(self.batch.columns()) {
-                row.set_item(field.name(), value(py, column, number)?)?;
+                row.set_item(field.name(), cell_value(py, column, number)?)?;
             }
             rows.append(row)?;
         }
@@ -68,7 +74,7 @@ impl Columns {
     fn types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let types = PyDict::new(py);
         for field in self.batch.schema().fields() {
-            types.set_item(field.name(), type_name(field.data_type()))?;
+            types.set_item(field.name(), arrow_type_name(field.data_type()))?;
         }
         Ok(types)
     }
@@ -86,7 +92,7 @@ impl Columns {
     /// One column as a list of Python's own values; what is unknown is `None`.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
         match self.batch.schema().index_of(name) {
-            Ok(column) => self.values(py, column),
+            Ok(column) => self.column_values(py, column),
             Err(_) => Err(PyKeyError::new_err(format!(
                 "there is no column `{name}`; there are {}",
                 self.column_names().join(", ")
@@ -105,14 +111,14 @@ impl Columns {
 
     /// The rows as a list of dicts.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.rows(py, usize::MAX)
+        self.first_rows(py, usize::MAX)
     }
 
     /// The columns as a dict of lists.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         for (number, name) in self.column_names().into_iter().enumerate() {
-            columns.set_item(name, self.values(py, number)?)?;
+            columns.set_item(name, self.column_values(py, number)?)?;
         }
         Ok(columns)
     }
@@ -124,7 +130,7 @@ impl Columns {
         columns: &Bound<'_, PyDict>,
         types: std::collections::HashMap<String, String>,
     ) -> PyResult<Self> {
-        let mut table = Table::default();
+        let mut table = TableBuilder::default();
         let mut rows = None;
         for (name, values) in columns {
             let name: String = name.extract()?;
@@ -135,9 +141,9 @@ impl Columns {
                     "column `{name}` has {length} values, and the first column another number"
                 )));
             }
-            table = add(table, &name, of, &values)?;
+            table = add_column(table, &name, of, &values)?;
         }
-        Ok(table.finish())
+        Ok(table.into_columns())
     }
 
     fn __reduce__<'py>(
@@ -153,7 +159,7 @@ impl Columns {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref());
         let schema = schema.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        PyCapsule::new_with_value(py, schema, SCHEMA)
+        PyCapsule::new_with_value(py, schema, ARROW_SCHEMA_CAPSULE)
     }
 
     /// The columns as a stream of one batch, for the Arrow PyCapsule interface;
@@ -168,7 +174,11 @@ impl Columns {
         let _ = requested_schema;
         let batches = [Ok(self.batch.clone())];
         let reader = RecordBatchIterator::new(batches, self.batch.schema());
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
+        PyCapsule::new_with_value(
+            py,
+            FFI_ArrowArrayStream::new(Box::new(reader)),
+            ARROW_STREAM_CAPSULE,
+        )
     }
 
     fn __repr__(&self) -> String {
@@ -184,11 +194,11 @@ impl Columns {
         let cells = |tag: &str, cells: Vec<String>| {
             let cells = cells
                 .iter()
-                .map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)));
+                .map(|cell| format!("<{tag}>{}</{tag}>", escape_html(cell)));
             format!("<tr>{}</tr>", cells.collect::<String>())
         };
         let mut text = format!("<table>{}", cells("th", self.column_names()));
-        for row in self.rows(py, SHOWN)? {
+        for row in self.first_rows(py, SHOWN_ROWS_MAX)? {
             let values = row.cast::<PyDict>()?.values();
             let shown = values.iter().map(|value| {
                 Ok(match value.is_none() {
@@ -203,20 +213,20 @@ impl Columns {
             text += &cells("td", shown.collect::<PyResult<_>>()?);
         }
         text += "</table>";
-        if self.batch.num_rows() > SHOWN {
+        if self.batch.num_rows() > SHOWN_ROWS_MAX {
             text += &format!("<p>{} rows in all</p>", self.batch.num_rows());
         }
         Ok(text)
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
 }
 
 /// What Arrow calls the types that occur.
-fn type_name(of: &DataType) -> &'static str {
+fn arrow_type_name(of: &DataType) -> &'static str {
     match of {
         DataType::Int64 => "int64",
         DataType::UInt64 => "uint64",
@@ -227,7 +237,7 @@ fn type_name(of: &DataType) -> &'static str {
     }
 }
 
-fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+fn cell_value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(row) {
         return Ok(py.None().into_bound(py));
     }
@@ -262,15 +272,20 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
     })
 }
 
-fn add(table: Table, name: &str, of: &str, values: &Bound<'_, PyAny>) -> PyResult<Table> {
+fn add_column(
+    table: TableBuilder,
+    name: &str,
+    of: &str,
+    values: &Bound<'_, PyAny>,
+) -> PyResult<TableBuilder> {
     Ok(match of {
-        "int64" => table.integer(name, values.extract::<Vec<Option<i64>>>()?.into_iter()),
-        "uint64" => table.seed(name, values.extract::<Vec<Option<u64>>>()?.into_iter()),
-        "double" => table.number(name, values.extract::<Vec<Option<f64>>>()?.into_iter()),
-        "bool" => table.flag(name, values.extract::<Vec<Option<bool>>>()?.into_iter()),
+        "int64" => table.integer_column(name, values.extract::<Vec<Option<i64>>>()?.into_iter()),
+        "uint64" => table.seed_column(name, values.extract::<Vec<Option<u64>>>()?.into_iter()),
+        "double" => table.number_column(name, values.extract::<Vec<Option<f64>>>()?.into_iter()),
+        "bool" => table.flag_column(name, values.extract::<Vec<Option<bool>>>()?.into_iter()),
         "string" => {
             let values = values.extract::<Vec<Option<String>>>()?;
-            table.text(name, values.iter().map(Option::as_deref))
+            table.text_column(name, values.iter().map(Option::as_deref))
         }
         other => {
             return Err(PyValueError::new_err(format!(

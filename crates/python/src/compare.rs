@@ -1,7 +1,7 @@
 //! Runs side by side.
 
-use crate::errors::{exception, request_error};
-use crate::run::{Keeping, Run};
+use crate::errors::{request_exception, to_exception};
+use crate::run::{Run, StoreArgument};
 use diskperf_analysis::comparison::{Comparison, Gate, Terms, compare_on};
 use diskperf_analysis::report::{self, Format};
 use diskperf_analysis::statistics::interleaved::Limits;
@@ -17,7 +17,7 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// A comparison, held to a limit if there is one.
-    pub(crate) fn of(mut comparison: Comparison, fail_over: Option<f64>) -> Self {
+    pub(crate) fn with_limit(mut comparison: Comparison, fail_over: Option<f64>) -> Self {
         if let Some(limit) = fail_over {
             comparison.hold_to(limit);
         }
@@ -65,32 +65,38 @@ pub(crate) fn compare(
     compared: Vec<PyRef<'_, Run>>,
     fail_over: Option<f64>,
     min_effect: Option<f64>,
-    store: Option<Keeping>,
+    store: Option<StoreArgument>,
 ) -> PyResult<Compared> {
-    let fail_over = shared(py, "fail_over", fail_over)?;
-    let min_effect = shared(py, "min_effect", min_effect)?;
+    let fail_over = checked_optional_share(py, "fail_over", fail_over)?;
+    let min_effect = checked_optional_share(py, "min_effect", min_effect)?;
     let compared = compared.iter().map(|one| timeline::Run::clone(&one.run));
     let compared: Vec<timeline::Run> = compared.collect();
     let history = py.detach(|| match &store {
-        None | Some(Keeping::Usual(true)) => runs::history(None, &compared),
-        Some(Keeping::Store(path)) => runs::history(Some(path), &compared),
-        Some(Keeping::Usual(false)) => Ok(Default::default()),
+        None | Some(StoreArgument::DefaultStore(true)) => runs::history(None, &compared),
+        Some(StoreArgument::StoreAt(path)) => runs::history(Some(path), &compared),
+        Some(StoreArgument::DefaultStore(false)) => Ok(Default::default()),
     });
     let terms = Terms {
         limits: min_effect.map(|min_effect| Limits { min_effect }),
-        history: history.map_err(|error| exception(py, &error))?,
+        history: history.map_err(|error| to_exception(py, &error))?,
     };
     let comparison = py.detach(|| compare_on(&compared, &terms));
-    Ok(Compared::of(comparison, fail_over))
+    Ok(Compared::with_limit(comparison, fail_over))
 }
 
 /// A share, if one is given.
 ///
 /// # Errors
 ///
-/// As [`share`].
-pub(crate) fn shared(py: Python<'_>, name: &str, value: Option<f64>) -> PyResult<Option<f64>> {
-    value.map(|value| share(py, name, value)).transpose()
+/// As [`checked_share`].
+pub(crate) fn checked_optional_share(
+    py: Python<'_>,
+    name: &str,
+    value: Option<f64>,
+) -> PyResult<Option<f64>> {
+    value
+        .map(|value| checked_share(py, name, value))
+        .transpose()
 }
 
 /// A share of a whole.
@@ -98,10 +104,10 @@ pub(crate) fn shared(py: Python<'_>, name: &str, value: Option<f64>) -> PyResult
 /// # Errors
 ///
 /// A number that is none, as a percentage.
-pub(crate) fn share(py: Python<'_>, name: &str, value: f64) -> PyResult<f64> {
+pub(crate) fn checked_share(py: Python<'_>, name: &str, value: f64) -> PyResult<f64> {
     match (0.0..1.0).contains(&value) {
         true => Ok(value),
-        false => Err(request_error(
+        false => Err(request_exception(
             py,
             format!("{name}={value}: give a share below 1, as 0.03 for 3 %"),
         )),

@@ -7,27 +7,29 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 /// The exception of an error, with its words.
-pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
+pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
     match error.cause() {
         LaboratoryError::Interrupted => match error {
             LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
-            left => PyKeyboardInterrupt::new_err(words(left)),
+            left => PyKeyboardInterrupt::new_err(error_message(left)),
         },
         LaboratoryError::Catalogue(_)
         | LaboratoryError::Setting(_)
-        | LaboratoryError::Parameter(_) => named(py, "SettingError", words(error)),
-        LaboratoryError::Request(_) => named(py, "RequestError", words(error)),
-        LaboratoryError::Budget(_) => named(py, "BudgetError", words(error)),
+        | LaboratoryError::Parameter(_) => {
+            package_exception(py, "SettingError", error_message(error))
+        }
+        LaboratoryError::Request(_) => package_exception(py, "RequestError", error_message(error)),
+        LaboratoryError::Budget(_) => package_exception(py, "BudgetError", error_message(error)),
         LaboratoryError::Program { .. }
         | LaboratoryError::Work(_)
-        | LaboratoryError::Left { .. } => named(py, "RunError", words(error)),
-        LaboratoryError::Store(_) => named(py, "StoreError", words(error)),
-        LaboratoryError::File { .. } => named(py, "FileError", words(error)),
+        | LaboratoryError::Left { .. } => package_exception(py, "RunError", error_message(error)),
+        LaboratoryError::Store(_) => package_exception(py, "StoreError", error_message(error)),
+        LaboratoryError::File { .. } => package_exception(py, "FileError", error_message(error)),
     }
 }
 
 /// An exception of the package by its name.
-pub(crate) fn named(py: Python<'_>, name: &str, text: String) -> PyErr {
+pub(crate) fn package_exception(py: Python<'_>, name: &str, text: String) -> PyErr {
     let class = py
         .import("diskperf._errors")
         .and_then(|module| module.getattr(name))
@@ -39,20 +41,20 @@ pub(crate) fn named(py: Python<'_>, name: &str, text: String) -> PyErr {
 }
 
 /// A request that only Python can make wrong.
-pub(crate) fn request_error(py: Python<'_>, text: String) -> PyErr {
-    named(py, "RequestError", text)
+pub(crate) fn request_exception(py: Python<'_>, text: String) -> PyErr {
+    package_exception(py, "RequestError", text)
 }
 
 /// The words of an error. What it says of the command line's options, it says of
 /// Python's keywords here: who catches an exception has no command line.
-pub(crate) fn words(error: &LaboratoryError) -> String {
+pub(crate) fn error_message(error: &LaboratoryError) -> String {
     let replaced = |text: String, (option, keyword): &(&str, &str)| text.replace(option, keyword);
-    OPTIONS.iter().fold(error.to_string(), replaced)
+    OPTION_KEYWORDS.iter().fold(error.to_string(), replaced)
 }
 
 /// Options as the library's remedies name them, and what `run` calls them: what is
 /// longer stands before what it begins with.
-const OPTIONS: &[(&str, &str)] = &[
+const OPTION_KEYWORDS: &[(&str, &str)] = &[
     ("--> --set:", "--> settings:"),
     ("(--set ", "(setting "),
     ("--set ", "setting "),

@@ -1,11 +1,11 @@
 //! Where the time of a modelled run went, and why two differ.
 
-use crate::arguments::Options;
+use crate::arguments::RunArguments;
 use crate::columns::Columns;
-use crate::errors::exception;
-use crate::interruptible::interruptible;
+use crate::errors::to_exception;
+use crate::interruptible::run_interruptible;
 use crate::run::Run;
-use crate::spans::spans;
+use crate::spans::span_columns;
 use diskperf_analysis::explanation::Explanation as Found;
 use diskperf_analysis::explanation::difference::Differences as FoundDifferences;
 use diskperf_analysis::perfetto::perfetto;
@@ -23,31 +23,33 @@ use std::sync::atomic::AtomicBool;
 /// What is to be explained: a run, or a system and a suite.
 #[derive(FromPyObject)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them at most")]
-pub(crate) enum Explained<'py> {
+pub(crate) enum SubjectArgument<'py> {
     Run(PyRef<'py, Run>),
-    Asked(Options),
+    Options(RunArguments),
 }
 
 /// What to explain, for a thread without the interpreter.
-enum Wanted {
+enum SubjectSource {
     Run(Arc<timeline::Run>),
-    Asked(Box<Experiment>),
+    Experiment(Box<Experiment>),
 }
 
-impl Explained<'_> {
-    fn wanted(self, py: Python<'_>) -> PyResult<Wanted> {
+impl SubjectArgument<'_> {
+    fn to_source(self, py: Python<'_>) -> PyResult<SubjectSource> {
         Ok(match self {
-            Self::Run(run) => Wanted::Run(Arc::clone(&run.run)),
-            Self::Asked(options) => Wanted::Asked(Box::new(options.experiment(py)?)),
+            Self::Run(run) => SubjectSource::Run(Arc::clone(&run.run)),
+            Self::Options(options) => {
+                SubjectSource::Experiment(Box::new(options.to_experiment(py)?))
+            }
         })
     }
 }
 
-impl Wanted {
-    fn subject(self) -> Result<Subject, LaboratoryError> {
+impl SubjectSource {
+    fn to_subject(self) -> Result<Subject, LaboratoryError> {
         match self {
             Self::Run(run) => Subject::again(timeline::Run::clone(&run), &HostFiles),
-            Self::Asked(experiment) => {
+            Self::Experiment(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
                 Subject::of(target.into_owned(), &experiment, &HostFiles)
             }
@@ -58,7 +60,7 @@ impl Wanted {
 /// The explanation of one run or system.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Explanation {
-    found: Found,
+    explanation: Found,
     traces: Vec<Trace>,
 }
 
@@ -66,22 +68,22 @@ pub(crate) struct Explanation {
 impl Explanation {
     /// The JSON of `diskperf explain --format json`.
     fn json(&self) -> String {
-        report::explanation(&self.found, Format::Json, 0)
+        report::explanation(&self.explanation, Format::Json, 0)
     }
 
     /// The tables of `diskperf explain`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::explanation(&self.found, Format::Table, width)
+        report::explanation(&self.explanation, Format::Table, width)
     }
 
     /// One row for each span of the repetitions that are explained.
     fn spans(&self) -> Columns {
-        spans(&self.found, &self.traces)
+        span_columns(&self.explanation, &self.traces)
     }
 
     /// A trace for Perfetto (ui.perfetto.dev).
     fn perfetto(&self) -> Cow<'_, [u8]> {
-        let named = self.found.programs.iter().zip(&self.traces);
+        let named = self.explanation.programs.iter().zip(&self.traces);
         let named =
             named.map(|(one, trace)| (format!("{} {}", one.program, one.filesystem), trace));
         Cow::Owned(perfetto(&named.collect::<Vec<_>>()))
@@ -92,35 +94,41 @@ impl Explanation {
 #[pyfunction]
 pub(crate) fn explain(
     py: Python<'_>,
-    what: Explained<'_>,
+    what: SubjectArgument<'_>,
     counterfactuals: bool,
     threads: Option<usize>,
 ) -> PyResult<Explanation> {
-    let wanted = what.wanted(py)?;
-    let explained = interruptible(py, |stop| {
-        let subject = wanted.subject()?;
-        laboratory::explain(&subject, &used((&crew(threads), stop), counterfactuals))
+    let wanted = what.to_source(py)?;
+    let explained = run_interruptible(py, |stop| {
+        let subject = wanted.to_subject()?;
+        laboratory::explain(
+            &subject,
+            &explain_means((&thread_crew(threads), stop), counterfactuals),
+        )
     })?;
-    let (found, traces) = explained.map_err(|error| exception(py, &error))?;
-    Ok(Explanation { found, traces })
+    let (found, traces) = explained.map_err(|error| to_exception(py, &error))?;
+    Ok(Explanation {
+        explanation: found,
+        traces,
+    })
 }
 
 /// Why two differ.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Differences {
-    found: FoundDifferences,
+    differences: FoundDifferences,
 }
 
 #[pymethods]
 impl Differences {
     /// The JSON of `diskperf explain A B --format json`.
     fn json(&self) -> String {
-        report::differences(&self.found, Format::Json, 0)
+        report::differences(&self.differences, Format::Json, 0)
     }
 
     /// The tables of `diskperf explain A B`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::differences(&self.found, Format::Table, width)
+        report::differences(&self.differences, Format::Table, width)
     }
 }
 
@@ -128,25 +136,32 @@ impl Differences {
 #[pyfunction]
 pub(crate) fn differences(
     py: Python<'_>,
-    a: Explained<'_>,
-    b: Explained<'_>,
+    a: SubjectArgument<'_>,
+    b: SubjectArgument<'_>,
     means: (bool, Option<usize>),
 ) -> PyResult<Differences> {
     let (counterfactuals, threads) = means;
-    let (a, b) = (a.wanted(py)?, b.wanted(py)?);
-    let found = interruptible(py, |stop| {
-        let (a, b) = (a.subject()?, b.subject()?);
-        laboratory::differences(&a, &b, &used((&crew(threads), stop), counterfactuals))
+    let (a, b) = (a.to_source(py)?, b.to_source(py)?);
+    let found = run_interruptible(py, |stop| {
+        let (a, b) = (a.to_subject()?, b.to_subject()?);
+        laboratory::differences(
+            &a,
+            &b,
+            &explain_means((&thread_crew(threads), stop), counterfactuals),
+        )
     })?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Differences { found })
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Differences { differences: found })
 }
 
-fn crew(threads: Option<usize>) -> Threads {
+fn thread_crew(threads: Option<usize>) -> Threads {
     Threads(threads.unwrap_or_else(available_threads).max(1))
 }
 
-fn used<'a>((crew, stop): (&'a Threads, &'a Arc<AtomicBool>), counterfactuals: bool) -> Means<'a> {
+fn explain_means<'a>(
+    (crew, stop): (&'a Threads, &'a Arc<AtomicBool>),
+    counterfactuals: bool,
+) -> Means<'a> {
     Means {
         crew,
         counterfactuals,

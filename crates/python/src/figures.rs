@@ -1,7 +1,7 @@
 //! What a run measured, as columns.
 
 use crate::columns::Columns;
-use crate::table::{Table, whole};
+use crate::table::{TableBuilder, to_signed};
 use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::Interval;
 use diskperf_analysis::summary::Summary;
@@ -9,7 +9,7 @@ use diskperf_analysis::summary::load::{self, Latency};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure};
 
 /// One row for each program and file system, in the order of the suite's table.
-pub(crate) fn results(run: &Run) -> Columns {
+pub(crate) fn result_columns(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
     let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
@@ -17,101 +17,110 @@ pub(crate) fn results(run: &Run) -> Columns {
     let summaries: Vec<Summary> = summaries.collect();
     let results = || ordered.iter();
     let of = || summaries.iter();
-    Table::default()
-        .text("program", titles.iter().map(String::as_str))
-        .text("filesystem", results().map(|one| one.filesystem.as_str()))
-        .integer("drives", results().map(|one| i64::from(one.drives)))
-        .integer("size_bytes", results().map(|one| whole(one.size_bytes)))
-        .text("cache", results().map(|one| one.cache.name()))
-        .integer("kept", of().map(|one| one.kept as i64))
-        .number("kb_per_s", of().map(|one| one.kb_per_s))
-        .number("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
-        .number("cpu_percent", of().map(|one| one.cpu_percent))
-        .number("elapsed_s", of().map(|one| one.elapsed_s))
-        .number("durable_elapsed_s", of().map(|one| one.durable_s))
-        .number("cpu_s", of().map(|one| one.cpu_s))
-        .number(
+    TableBuilder::default()
+        .text_column("program", titles.iter().map(String::as_str))
+        .text_column("filesystem", results().map(|one| one.filesystem.as_str()))
+        .integer_column("drives", results().map(|one| i64::from(one.drives)))
+        .integer_column("size_bytes", results().map(|one| to_signed(one.size_bytes)))
+        .text_column("cache", results().map(|one| one.cache.name()))
+        .integer_column("kept", of().map(|one| one.kept as i64))
+        .number_column("kb_per_s", of().map(|one| one.kb_per_s))
+        .number_column("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
+        .number_column("cpu_percent", of().map(|one| one.cpu_percent))
+        .number_column("elapsed_s", of().map(|one| one.elapsed_s))
+        .number_column("durable_elapsed_s", of().map(|one| one.durable_s))
+        .number_column("cpu_s", of().map(|one| one.cpu_s))
+        .number_column(
             "kb_per_s_low",
             of().map(|one| one.interval.map(|it| it.low)),
         )
-        .number(
+        .number_column(
             "kb_per_s_high",
             of().map(|one| one.interval.map(|it| it.high)),
         )
-        .number("calls", of().map(|one| one.calls))
-        .number("mean_call_ns", of().map(|one| one.mean_call_ns))
-        .integer(
+        .number_column("calls", of().map(|one| one.calls))
+        .number_column("mean_call_ns", of().map(|one| one.mean_call_ns))
+        .integer_column(
             "read_p50_ns",
-            of().map(|one| one.read_latency.and_then(|it| it.p50_ns.map(whole))),
+            of().map(|one| one.read_latency.and_then(|it| it.p50_ns.map(to_signed))),
         )
-        .integer(
+        .integer_column(
             "read_p99_ns",
-            of().map(|one| one.read_latency.and_then(|it| it.p99_ns.map(whole))),
+            of().map(|one| one.read_latency.and_then(|it| it.p99_ns.map(to_signed))),
         )
-        .integer(
+        .integer_column(
             "write_p50_ns",
-            of().map(|one| one.write_latency.and_then(|it| it.p50_ns.map(whole))),
+            of().map(|one| one.write_latency.and_then(|it| it.p50_ns.map(to_signed))),
         )
-        .integer(
+        .integer_column(
             "write_p99_ns",
-            of().map(|one| one.write_latency.and_then(|it| it.p99_ns.map(whole))),
+            of().map(|one| one.write_latency.and_then(|it| it.p99_ns.map(to_signed))),
         )
-        .number("device_share", of().map(|one| one.device_share))
-        .number("iops", of().map(|one| Some(one.load.as_ref()?.iops)))
-        .number(
+        .number_column("device_share", of().map(|one| one.device_share))
+        .number_column("iops", of().map(|one| Some(one.load.as_ref()?.iops)))
+        .number_column(
             "iops_low",
             of().map(|one| Some(one.load.as_ref()?.iops_interval?.low)),
         )
-        .number(
+        .number_column(
             "iops_high",
             of().map(|one| Some(one.load.as_ref()?.iops_interval?.high)),
         )
-        .number(
+        .number_column(
             "mb_per_s",
             of().map(|one| Some(one.load.as_ref()?.mb_per_s)),
         )
-        .integer(
+        .integer_column(
             "depth",
             of().map(|one| Some(i64::from(one.load.as_ref()?.depth))),
         )
-        .integer(
+        .integer_column(
             "workers",
             of().map(|one| Some(i64::from(one.load.as_ref()?.workers))),
         )
-        .flag("steady", of().map(|one| Some(one.steady?.attained)))
-        .number("steady_at_s", of().map(|one| one.steady?.at_s))
-        .text("cliff_cache", of().map(|one| Some(one.cliff?.cache.name())))
-        .integer(
+        .flag_column("steady", of().map(|one| Some(one.steady?.attained)))
+        .number_column("steady_at_s", of().map(|one| one.steady?.at_s))
+        .text_column("cliff_cache", of().map(|one| Some(one.cliff?.cache.name())))
+        .integer_column(
             "cliff_at_bytes",
             of().map(|one| Some(one.cliff?.at_bytes as i64)),
         )
-        .number(
+        .number_column(
             "cliff_past_share",
             of().map(|one| Some(one.cliff?.past_share)),
         )
-        .number("unwritten_share", of().map(|one| one.unwritten_share))
-        .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
-        .number("response_p50_us", of().map(|one| response(one)?.p50_us))
-        .number("response_p99_us", of().map(|one| response(one)?.p99_us))
-        .number("response_p99_9_us", of().map(|one| response(one)?.p99_9_us))
-        .number(
-            "response_max_us",
-            of().map(|one| Some(response(one)?.max_us)),
+        .number_column("unwritten_share", of().map(|one| one.unwritten_share))
+        .number_column("read_share", of().map(|one| one.load.as_ref()?.read_share))
+        .number_column(
+            "response_p50_us",
+            of().map(|one| response_latency(one)?.p50_us),
         )
-        .number(
+        .number_column(
+            "response_p99_us",
+            of().map(|one| response_latency(one)?.p99_us),
+        )
+        .number_column(
+            "response_p99_9_us",
+            of().map(|one| response_latency(one)?.p99_9_us),
+        )
+        .number_column(
+            "response_max_us",
+            of().map(|one| Some(response_latency(one)?.max_us)),
+        )
+        .number_column(
             "cpu_us_per_io",
             of().map(|one| one.load.as_ref()?.cpu_us_per_io),
         )
-        .finish()
+        .into_columns()
 }
 
-fn response(summary: &Summary) -> Option<&Latency> {
+fn response_latency(summary: &Summary) -> Option<&Latency> {
     summary.load.as_ref()?.response.as_ref()
 }
 
 /// One row for each operation of each program that had several requests under way: of
 /// the whole response, and of the part of it in the call that submitted.
-pub(crate) fn latencies(run: &Run) -> Columns {
+pub(crate) fn latency_columns(run: &Run) -> Columns {
     let mut rows: Vec<(String, &ProgramResult, &str, &str, Latency)> = Vec::new();
     for result in &run.results {
         let summary = Summary::in_world(run.world, result);
@@ -124,70 +133,73 @@ pub(crate) fn latencies(run: &Run) -> Columns {
     }
     let of = || rows.iter().map(|(.., latency)| latency);
     let (low, high) = (|it: Interval| it.low, |it: Interval| it.high);
-    Table::default()
-        .text("program", rows.iter().map(|(title, ..)| title.as_str()))
-        .text(
+    TableBuilder::default()
+        .text_column("program", rows.iter().map(|(title, ..)| title.as_str()))
+        .text_column(
             "filesystem",
             rows.iter().map(|(_, one, ..)| one.filesystem.as_str()),
         )
-        .text("operation", rows.iter().map(|(_, _, name, ..)| *name))
-        .text("part", rows.iter().map(|(_, _, _, part, _)| *part))
-        .integer("count", of().map(|one| whole(one.count)))
-        .number("p50_us", of().map(|one| one.p50_us))
-        .number("p50_us_low", of().map(|one| one.p50_interval.map(low)))
-        .number("p50_us_high", of().map(|one| one.p50_interval.map(high)))
-        .number("p99_us", of().map(|one| one.p99_us))
-        .number("p99_us_low", of().map(|one| one.p99_interval.map(low)))
-        .number("p99_us_high", of().map(|one| one.p99_interval.map(high)))
-        .number("p99_9_us", of().map(|one| one.p99_9_us))
-        .number("p99_99_us", of().map(|one| one.p99_99_us))
-        .number("max_us", of().map(|one| one.max_us))
-        .number("mean_us", of().map(|one| one.mean_us))
-        .finish()
+        .text_column("operation", rows.iter().map(|(_, _, name, ..)| *name))
+        .text_column("part", rows.iter().map(|(_, _, _, part, _)| *part))
+        .integer_column("count", of().map(|one| to_signed(one.count)))
+        .number_column("p50_us", of().map(|one| one.p50_us))
+        .number_column("p50_us_low", of().map(|one| one.p50_interval.map(low)))
+        .number_column("p50_us_high", of().map(|one| one.p50_interval.map(high)))
+        .number_column("p99_us", of().map(|one| one.p99_us))
+        .number_column("p99_us_low", of().map(|one| one.p99_interval.map(low)))
+        .number_column("p99_us_high", of().map(|one| one.p99_interval.map(high)))
+        .number_column("p99_9_us", of().map(|one| one.p99_9_us))
+        .number_column("p99_99_us", of().map(|one| one.p99_99_us))
+        .number_column("max_us", of().map(|one| one.max_us))
+        .number_column("mean_us", of().map(|one| one.mean_us))
+        .into_columns()
 }
 
 /// One row for each interval of each repetition of a program that had several requests
 /// under way.
-pub(crate) fn series(run: &Run) -> Columns {
-    let repetitions = numbered(run);
+pub(crate) fn series_columns(run: &Run) -> Columns {
+    let repetitions = numbered_repetitions(run);
     let mut rows = Vec::new();
     for one in &repetitions {
         let intervals = load::series(one.repetition).into_iter();
         rows.extend(intervals.map(|interval| (one, interval)));
     }
     let of = || rows.iter().map(|(_, interval)| interval);
-    Table::default()
-        .text("program", rows.iter().map(|(one, _)| one.title.as_str()))
-        .text("filesystem", rows.iter().map(|(one, _)| one.filesystem))
-        .integer("repetition", rows.iter().map(|(one, _)| one.number))
-        .flag(
+    TableBuilder::default()
+        .text_column("program", rows.iter().map(|(one, _)| one.title.as_str()))
+        .text_column("filesystem", rows.iter().map(|(one, _)| one.filesystem))
+        .integer_column(
+            "repetition",
+            rows.iter().map(|(one, _)| one.repetition_index),
+        )
+        .flag_column(
             "discarded",
             rows.iter().map(|(one, _)| one.repetition.discarded),
         )
-        .number("at_s", of().map(|one| one.at_s))
-        .number("iops", of().map(|one| one.iops))
-        .number("mb_per_s", of().map(|one| one.mb_per_s))
-        .number("p99_us", of().map(|one| one.p99_us))
-        .finish()
+        .number_column("at_s", of().map(|one| one.at_s))
+        .number_column("iops", of().map(|one| one.iops))
+        .number_column("mb_per_s", of().map(|one| one.mb_per_s))
+        .number_column("p99_us", of().map(|one| one.p99_us))
+        .into_columns()
 }
 
 /// A repetition, with what it is of.
-struct Numbered<'a> {
+struct NumberedRepetition<'a> {
     title: String,
     filesystem: &'a str,
-    number: i64,
+    repetition_index: i64,
     repetition: &'a Repetition,
 }
 
-fn numbered(run: &Run) -> Vec<Numbered<'_>> {
+fn numbered_repetitions(run: &Run) -> Vec<NumberedRepetition<'_>> {
     let of_result = |result: &'_ ProgramResult| result.key();
     let mut all = Vec::new();
     for result in &run.results {
         for (number, repetition) in result.repetitions.iter().enumerate() {
-            all.push(Numbered {
+            all.push(NumberedRepetition {
                 title: of_result(result),
                 filesystem: &result.filesystem,
-                number: number as i64,
+                repetition_index: number as i64,
                 repetition,
             });
         }
@@ -196,55 +208,55 @@ fn numbered(run: &Run) -> Vec<Numbered<'_>> {
 }
 
 /// One row for each repetition, in the order of running.
-pub(crate) fn repetitions(run: &Run) -> Columns {
-    let all = numbered(run);
+pub(crate) fn repetition_columns(run: &Run) -> Columns {
+    let all = numbered_repetitions(run);
     let rows = || all.iter();
     let of = || all.iter().map(|one| one.repetition);
-    let total = |count: fn(&WorkerMeasure) -> u64| of().map(move |one| whole(one.total(count)));
-    let time = |ns: Nanoseconds| whole(ns.0);
+    let total = |count: fn(&WorkerMeasure) -> u64| of().map(move |one| to_signed(one.total(count)));
+    let time = |ns: Nanoseconds| to_signed(ns.0);
     let disturbed = |one: &Repetition| {
         let by = one.interference.iter().map(ToString::to_string);
         one.is_disturbed()
             .then(|| by.collect::<Vec<_>>().join("; "))
     };
     let disturbed: Vec<Option<String>> = of().map(disturbed).collect();
-    Table::default()
-        .text("program", rows().map(|one| one.title.as_str()))
-        .text("filesystem", rows().map(|one| one.filesystem))
-        .integer("repetition", rows().map(|one| one.number))
-        .flag("discarded", of().map(|one| one.discarded))
-        .integer("drives", of().map(|one| i64::from(one.drives())))
-        .number("kb_per_s", of().map(Repetition::kb_per_s))
-        .number("durable_kb_per_s", of().map(Repetition::durable_kb_per_s))
-        .number("cpu_percent", of().map(Repetition::cpu_percent))
-        .integer("elapsed_ns", of().map(|one| time(one.elapsed())))
-        .integer("durable_ns", of().map(|one| one.durable().map(time)))
-        .integer("cpu_ns", total(|worker| worker.cpu.0))
-        .integer("bytes", of().map(|one| whole(one.payload_bytes())))
-        .integer("read_bytes", total(|worker| worker.read_bytes))
-        .integer("written_bytes", total(|worker| worker.written_bytes))
-        .integer("calls", total(|worker| worker.calls))
-        .number("iops", of().map(Repetition::iops))
-        .number(
+    TableBuilder::default()
+        .text_column("program", rows().map(|one| one.title.as_str()))
+        .text_column("filesystem", rows().map(|one| one.filesystem))
+        .integer_column("repetition", rows().map(|one| one.repetition_index))
+        .flag_column("discarded", of().map(|one| one.discarded))
+        .integer_column("drives", of().map(|one| i64::from(one.drives())))
+        .number_column("kb_per_s", of().map(Repetition::kb_per_s))
+        .number_column("durable_kb_per_s", of().map(Repetition::durable_kb_per_s))
+        .number_column("cpu_percent", of().map(Repetition::cpu_percent))
+        .integer_column("elapsed_ns", of().map(|one| time(one.elapsed())))
+        .integer_column("durable_ns", of().map(|one| one.durable().map(time)))
+        .integer_column("cpu_ns", total(|worker| worker.cpu.0))
+        .integer_column("bytes", of().map(|one| to_signed(one.payload_bytes())))
+        .integer_column("read_bytes", total(|worker| worker.read_bytes))
+        .integer_column("written_bytes", total(|worker| worker.written_bytes))
+        .integer_column("calls", total(|worker| worker.calls))
+        .number_column("iops", of().map(Repetition::iops))
+        .number_column(
             "response_p50_us",
-            of().map(percentile(Quantity::ResponseP50Us)),
+            of().map(percentile_figure(Quantity::ResponseP50Us)),
         )
-        .number(
+        .number_column(
             "response_p99_us",
-            of().map(percentile(Quantity::ResponseP99Us)),
+            of().map(percentile_figure(Quantity::ResponseP99Us)),
         )
-        .text("disturbed", disturbed.iter().map(Option::as_deref))
-        .finish()
+        .text_column("disturbed", disturbed.iter().map(Option::as_deref))
+        .into_columns()
 }
 
 /// Of a repetition with several requests under way.
-fn percentile(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
+fn percentile_figure(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
     move |one| quantity.figure(one)
 }
 
 /// One row for each stage that a worker's elapsed time went to.
-pub(crate) fn ledger(run: &Run) -> Columns {
-    let repetitions = numbered(run);
+pub(crate) fn ledger_columns(run: &Run) -> Columns {
+    let repetitions = numbered_repetitions(run);
     let mut rows = Vec::new();
     for one in &repetitions {
         for (number, worker) in one.repetition.workers.iter().enumerate() {
@@ -252,36 +264,46 @@ pub(crate) fn ledger(run: &Run) -> Columns {
             rows.extend(entries.map(|entry| (one, number as i64, worker.drive, entry)));
         }
     }
-    Table::default()
-        .text("program", rows.iter().map(|(one, ..)| one.title.as_str()))
-        .text("filesystem", rows.iter().map(|(one, ..)| one.filesystem))
-        .integer("repetition", rows.iter().map(|(one, ..)| one.number))
-        .flag(
+    TableBuilder::default()
+        .text_column("program", rows.iter().map(|(one, ..)| one.title.as_str()))
+        .text_column("filesystem", rows.iter().map(|(one, ..)| one.filesystem))
+        .integer_column(
+            "repetition",
+            rows.iter().map(|(one, ..)| one.repetition_index),
+        )
+        .flag_column(
             "discarded",
             rows.iter().map(|(one, ..)| one.repetition.discarded),
         )
-        .integer("worker", rows.iter().map(|(_, worker, ..)| *worker))
-        .integer(
+        .integer_column("worker", rows.iter().map(|(_, worker, ..)| *worker))
+        .integer_column(
             "drive",
             rows.iter().map(|(_, _, drive, _)| i64::from(*drive)),
         )
-        .text("stage", rows.iter().map(|(.., entry)| stage(entry.stage)))
-        .text("cause", rows.iter().map(|(.., entry)| cause(entry.stage)))
-        .integer("ns", rows.iter().map(|(.., entry)| whole(entry.ns.0)))
-        .finish()
+        .text_column(
+            "stage",
+            rows.iter().map(|(.., entry)| stage_name(entry.stage)),
+        )
+        .text_column(
+            "cause",
+            rows.iter()
+                .map(|(.., entry)| missed_deadline_name(entry.stage)),
+        )
+        .integer_column("ns", rows.iter().map(|(.., entry)| to_signed(entry.ns.0)))
+        .into_columns()
 }
 
 /// The stage without the deadline.
-pub(crate) fn stage(stage: Stage) -> &'static str {
-    apart(stage).0
+pub(crate) fn stage_name(stage: Stage) -> &'static str {
+    split_stage_name(stage).0
 }
 
 /// Of a missed revolution, the deadline.
-pub(crate) fn cause(stage: Stage) -> Option<&'static str> {
-    apart(stage).1
+pub(crate) fn missed_deadline_name(stage: Stage) -> Option<&'static str> {
+    split_stage_name(stage).1
 }
 
-fn apart(stage: Stage) -> (&'static str, Option<&'static str>) {
+fn split_stage_name(stage: Stage) -> (&'static str, Option<&'static str>) {
     let name = stage.name();
     match name.split_once(": ") {
         Some((stage, deadline)) => (stage, Some(deadline)),

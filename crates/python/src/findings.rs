@@ -1,8 +1,8 @@
 //! What is found without a run: in a trace, at the arm of a disk, by formula of a flash
 //! drive, of real drives.
 
-use crate::errors::{exception, request_error};
-use crate::interruptible::interruptible;
+use crate::errors::{request_exception, to_exception};
+use crate::interruptible::run_interruptible;
 use diskperf_analysis::disk_queue::DiskQueue;
 use diskperf_analysis::expected::ExpectedFigures;
 use diskperf_analysis::flash::{Flash, FlashDrive};
@@ -24,9 +24,9 @@ use std::time::Duration;
 
 /// What was found.
 #[pyclass(frozen, module = "diskperf._native")]
-pub(crate) struct Finding(Found);
+pub(crate) struct Finding(FindingKind);
 
-enum Found {
+enum FindingKind {
     Trace(Box<Trace>),
     Queue(DiskQueue),
     Flash(Box<Flash>),
@@ -36,14 +36,14 @@ enum Found {
 }
 
 impl Finding {
-    fn printed(&self, format: Format, width: u16) -> String {
+    fn render(&self, format: Format, width: u16) -> String {
         match &self.0 {
-            Found::Trace(of) => report::trace(of, format, width),
-            Found::Queue(of) => report::disk_queue(of, format, width),
-            Found::Flash(of) => report::flash(of, format, width),
-            Found::Drives(of) => report::real_drives(of, format, width),
-            Found::Expected(of) => report::expected(of, format, width),
-            Found::Recorded(of) => report::recorded(of, format, width),
+            FindingKind::Trace(of) => report::trace(of, format, width),
+            FindingKind::Queue(of) => report::disk_queue(of, format, width),
+            FindingKind::Flash(of) => report::flash(of, format, width),
+            FindingKind::Drives(of) => report::real_drives(of, format, width),
+            FindingKind::Expected(of) => report::expected(of, format, width),
+            FindingKind::Recorded(of) => report::recorded(of, format, width),
         }
     }
 }
@@ -52,19 +52,19 @@ impl Finding {
 impl Finding {
     /// The JSON of the command line's `--format json`.
     fn json(&self) -> String {
-        self.printed(Format::Json, 0)
+        self.render(Format::Json, 0)
     }
 
     /// The tables of the command line, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        self.printed(Format::Table, width)
+        self.render(Format::Table, width)
     }
 }
 
 /// How a trace is asked for, as `python/diskperf/_findings.py` gathers it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct AskedTrace {
+pub(crate) struct TraceArguments {
     files: Vec<PathBuf>,
     form: Option<String>,
     columns: Option<String>,
@@ -77,11 +77,11 @@ pub(crate) struct AskedTrace {
 
 /// What a block trace holds.
 #[pyfunction]
-pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
-    let refused = |error: String| request_error(py, error);
+pub(crate) fn trace(py: Python<'_>, asked: TraceArguments) -> PyResult<Finding> {
+    let refused = |error: String| request_exception(py, error);
     let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
     let asked = AskedOfTrace {
-        files: files(&asked.files).map_err(|error| exception(py, &error))?,
+        files: files(&asked.files).map_err(|error| to_exception(py, &error))?,
         options: ReadOptions {
             form: asked
                 .form
@@ -105,9 +105,9 @@ pub(crate) fn trace(py: Python<'_>, asked: AskedTrace) -> PyResult<Finding> {
         device: asked.device,
         scale_to_bytes: None,
     };
-    let found = interruptible(py, |stop| summarize(&asked, &Far::default(), stop))?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Trace(Box::new(found))))
+    let found = run_interruptible(py, |stop| summarize(&asked, &Far::default(), stop))?;
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Trace(Box::new(found))))
 }
 
 /// Records what a disk is asked by whoever.
@@ -120,20 +120,20 @@ pub(crate) fn record(
     force: bool,
 ) -> PyResult<Finding> {
     let lasts = seconds.map(Duration::try_from_secs_f64).transpose();
-    let lasts = lasts.map_err(|error| request_error(py, format!("seconds: {error}")))?;
+    let lasts = lasts.map_err(|error| request_exception(py, format!("seconds: {error}")))?;
     let asked = AskedOfDisk { target, lasts };
-    let came = interruptible(py, |stop| {
+    let came = run_interruptible(py, |stop| {
         let ready = Ready::new(asked, &output, force)?;
         ready.record(stop, |_| {})
     })?;
-    let came = came.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Recorded(Box::new(came))))
+    let came = came.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Recorded(Box::new(came))))
 }
 
 /// How a queue is asked for.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct AskedQueue {
+pub(crate) struct DiskQueueArguments {
     on: String,
     settings: Vec<String>,
     drive: u32,
@@ -147,8 +147,8 @@ pub(crate) struct AskedQueue {
 
 /// What orders of service gain at the arm of a disk.
 #[pyfunction]
-pub(crate) fn calculate_disk(py: Python<'_>, asked: AskedQueue) -> PyResult<Finding> {
-    let found = interruptible(py, |_| {
+pub(crate) fn calculate_disk(py: Python<'_>, asked: DiskQueueArguments) -> PyResult<Finding> {
+    let found = run_interruptible(py, |_| {
         let catalogue = load_catalogue(asked.catalogue.as_deref())?;
         let settings = settings(&asked.settings)?;
         disk_queue::disk_queue(
@@ -165,14 +165,14 @@ pub(crate) fn calculate_disk(py: Python<'_>, asked: AskedQueue) -> PyResult<Find
             },
         )
     })?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Queue(found)))
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Queue(found)))
 }
 
 /// A flash drive's numbers, as `python/diskperf/_findings.py` gathers them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct AskedDrive {
+pub(crate) struct FlashDriveArguments {
     dies: u32,
     program_bytes: u64,
     program_us: f64,
@@ -191,7 +191,7 @@ pub(crate) struct AskedDrive {
 /// What is to be calculated of it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct AskedCalculation {
+pub(crate) struct FlashArguments {
     spares: Vec<f64>,
     policies: Vec<String>,
     superblock_units: u32,
@@ -200,12 +200,12 @@ pub(crate) struct AskedCalculation {
     apart: bool,
     depths: Vec<u32>,
     seed: u64,
-    drive: AskedDrive,
+    drive: FlashDriveArguments,
 }
 
 /// Formulas of a flash drive, beside the model of its translation layer.
 #[pyfunction]
-pub(crate) fn calculate_flash(py: Python<'_>, asked: AskedCalculation) -> PyResult<Finding> {
+pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult<Finding> {
     let drive = asked.drive;
     let asked = AskedOfFlash {
         spares: asked.spares,
@@ -232,17 +232,17 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: AskedCalculation) -> PyResu
             years: drive.years,
         },
     };
-    let found = interruptible(py, |_| flash::flash(&asked))?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Flash(Box::new(found))))
+    let found = run_interruptible(py, |_| flash::flash(&asked))?;
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Flash(Box::new(found))))
 }
 
 /// Real drives of a directory, each calibrated on half of its trace and replayed.
 #[pyfunction]
 pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<Finding> {
-    let found = interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Drives(found)))
+    let found = run_interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Drives(found)))
 }
 
 /// What a drive of the catalogue does, beside what is expected of it.
@@ -252,11 +252,11 @@ pub(crate) fn expected_of(
     drive: String,
     catalogue: Option<PathBuf>,
 ) -> PyResult<Finding> {
-    let found = interruptible(py, |stop| {
+    let found = run_interruptible(py, |stop| {
         let catalogue = load_catalogue(catalogue.as_deref())?;
         let crew = Threads(available_threads());
         expected::expected((&catalogue, &drive), &crew, stop, &|_, _| ())
     })?;
-    let found = found.map_err(|error| exception(py, &error))?;
-    Ok(Finding(Found::Expected(found)))
+    let found = found.map_err(|error| to_exception(py, &error))?;
+    Ok(Finding(FindingKind::Expected(found)))
 }

@@ -1,6 +1,6 @@
 //! Work without the interpreter's lock that Ctrl-C ends.
 
-use crate::errors::named;
+use crate::errors::package_exception;
 use diskperf_laboratory::why_not_started;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How often signals are looked for: often enough that Ctrl-C seems to work at
 /// once, too seldom to disturb a measurement.
-const PERIOD: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Does work on a thread of its own, with the interpreter free for others. A
 /// signal whose handler raises sets the flag that the work is given, which ends
@@ -18,7 +18,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 ///
 /// Python runs handlers on its main thread alone: work that another thread waits
 /// for goes on to its end.
-pub(crate) fn interruptible<T: Send>(
+pub(crate) fn run_interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> T + Send,
 ) -> PyResult<T> {
@@ -33,7 +33,9 @@ pub(crate) fn interruptible<T: Send>(
                     work(&stop)
                 })?;
                 let mut signal = None;
-                while outcome.recv_timeout(PERIOD) == Err::<(), _>(RecvTimeoutError::Timeout) {
+                while outcome.recv_timeout(SIGNAL_CHECK_INTERVAL)
+                    == Err::<(), _>(RecvTimeoutError::Timeout)
+                {
                     if signal.is_none() {
                         signal = Python::attach(|py| py.check_signals()).err();
                         stop.store(signal.is_some(), Ordering::Relaxed);
@@ -42,7 +44,7 @@ pub(crate) fn interruptible<T: Send>(
                 Ok((worker.join(), signal))
             })
         })
-        .map_err(|error: std::io::Error| not_started(py, &error))?;
+        .map_err(|error: std::io::Error| thread_start_error(py, &error))?;
     match (result, signal) {
         (_, Some(signal)) => Err(signal),
         (Ok(result), None) => Ok(result),
@@ -50,8 +52,8 @@ pub(crate) fn interruptible<T: Send>(
     }
 }
 
-fn not_started(py: Python<'_>, error: &std::io::Error) -> PyErr {
+fn thread_start_error(py: Python<'_>, error: &std::io::Error) -> PyErr {
     let why = why_not_started(error);
     let text = format!("the thread that does the work could not be started: {error}{why}");
-    named(py, "RunError", text)
+    package_exception(py, "RunError", text)
 }

@@ -1,14 +1,14 @@
 //! What there is to run.
 
 use crate::columns::Columns;
-use crate::table::Table;
+use crate::table::TableBuilder;
 use diskperf_battery::{Program, Suite};
 use pyo3::prelude::*;
 
 /// The suites, each with what it is.
 #[pyfunction]
 pub(crate) fn suites() -> Columns {
-    named("suite", &Suite::all())
+    name_columns("suite", &Suite::all())
 }
 
 /// The parameters of every program, one row for each; a program without any has
@@ -28,22 +28,22 @@ pub(crate) fn programs() -> Columns {
     let paths = rows().map(|(.., one)| one.as_ref().map(|one| format!("program.{}", one.name)));
     let paths: Vec<_> = paths.collect();
     let of = || rows().map(|(.., one)| one.as_ref());
-    Table::default()
-        .text("program", rows().map(|(name, ..)| *name))
-        .text("description", rows().map(|(_, meaning, _)| *meaning))
-        .text("path", paths.iter().map(Option::as_deref))
-        .text("value", of().map(|one| one.map(|one| one.value.as_str())))
-        .text(
+    TableBuilder::default()
+        .text_column("program", rows().map(|(name, ..)| *name))
+        .text_column("description", rows().map(|(_, meaning, _)| *meaning))
+        .text_column("path", paths.iter().map(Option::as_deref))
+        .text_column("value", of().map(|one| one.map(|one| one.value.as_str())))
+        .text_column(
             "allowed",
             of().map(|one| one.map(|one| one.allowed.as_str())),
         )
-        .text("meaning", of().map(|one| one.map(|one| one.meaning)))
-        .finish()
+        .text_column("meaning", of().map(|one| one.map(|one| one.meaning)))
+        .into_columns()
 }
 
-fn named(kind: &str, names: &[(&str, &str)]) -> Columns {
-    Table::default()
-        .text(kind, names.iter().map(|(name, _)| *name))
-        .text("description", names.iter().map(|(_, meaning)| *meaning))
-        .finish()
+fn name_columns(kind: &str, names: &[(&str, &str)]) -> Columns {
+    TableBuilder::default()
+        .text_column(kind, names.iter().map(|(name, _)| *name))
+        .text_column("description", names.iter().map(|(_, meaning)| *meaning))
+        .into_columns()
 }

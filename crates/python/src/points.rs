@@ -1,11 +1,11 @@
 //! Many points of one system and suite in one call.
 
-use crate::arguments::Options;
+use crate::arguments::RunArguments;
 use crate::catalogue::Catalogue;
 use crate::columns::Columns;
-use crate::errors::{exception, words};
-use crate::interruptible::interruptible;
-use crate::table::{Table, whole};
+use crate::errors::{error_message, to_exception};
+use crate::interruptible::run_interruptible;
+use crate::table::{TableBuilder, to_signed};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_models::model::settings;
 use diskperf_models::points::{Point, ProgramFigures, Study};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Programs of points, or why a point has none; each with its point's number.
-type Row = (usize, Result<ProgramFigures, String>);
+type PointRow = (usize, Result<ProgramFigures, String>);
 
 /// Runs points one after the other: for each its settings and its seed. Of a
 /// point that fails, the exception has its number as its second argument, or its
@@ -24,11 +24,11 @@ type Row = (usize, Result<ProgramFigures, String>);
 pub(crate) fn run_points(
     py: Python<'_>,
     catalogue: &Catalogue,
-    shared: Options,
+    shared: RunArguments,
     points: Vec<(Vec<String>, u64)>,
     keep_errors: bool,
 ) -> PyResult<Columns> {
-    let experiment = shared.experiment(py)?;
+    let experiment = shared.to_experiment(py)?;
     let study = Study {
         catalogue: catalogue.catalogue.clone(),
         target: experiment.targets[0].to_string_lossy().into_owned(),
@@ -36,36 +36,40 @@ pub(crate) fn run_points(
     };
     let mut parsed = Vec::with_capacity(points.len());
     for (number, (own, seed)) in points.into_iter().enumerate() {
-        let settings = settings(&own).map_err(|error| at(py, number, exception(py, &error)))?;
+        let settings = settings(&own)
+            .map_err(|error| point_exception(py, number, to_exception(py, &error)))?;
         parsed.push(Point { settings, seed });
     }
     let points = parsed;
-    study.check().map_err(|error| exception(py, &error))?;
-    let rows = interruptible(py, |stop| rows(&study, &points, keep_errors, stop))?;
-    let rows = rows.map_err(|(number, error)| at(py, number, exception(py, &error)))?;
-    Ok(table(&rows, &points))
+    study.check().map_err(|error| to_exception(py, &error))?;
+    let rows = run_interruptible(py, |stop| {
+        run_all_points(&study, &points, keep_errors, stop)
+    })?;
+    let rows =
+        rows.map_err(|(number, error)| point_exception(py, number, to_exception(py, &error)))?;
+    Ok(point_columns(&rows, &points))
 }
 
 /// The values that a range (`0..10:2`) or a list (`4K,8K`) has for a parameter.
 #[pyfunction]
 pub(crate) fn values_of(py: Python<'_>, key: &str, values: &str) -> PyResult<Vec<String>> {
-    tune::values_of(key, values).map_err(|error| exception(py, &error))
+    tune::values_of(key, values).map_err(|error| to_exception(py, &error))
 }
 
 /// An exception that says at which point it came up.
-fn at(py: Python<'_>, number: usize, error: PyErr) -> PyErr {
+fn point_exception(py: Python<'_>, number: usize, error: PyErr) -> PyErr {
     match error.value(py).setattr("point", number) {
         Ok(()) => error,
         Err(other) => other,
     }
 }
 
-fn rows(
+fn run_all_points(
     study: &Study,
     points: &[Point],
     keep_errors: bool,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Row>, (usize, LaboratoryError)> {
+) -> Result<Vec<PointRow>, (usize, LaboratoryError)> {
     let mut rows = Vec::with_capacity(points.len());
     for (number, point) in points.iter().enumerate() {
         let outcome = match stop.load(Ordering::Relaxed) {
@@ -77,62 +81,63 @@ fn rows(
             Err(LaboratoryError::Interrupted) => {
                 return Err((number, LaboratoryError::Interrupted));
             }
-            Err(error) if keep_errors => rows.push((number, Err(words(&error)))),
+            Err(error) if keep_errors => rows.push((number, Err(error_message(&error)))),
             Err(error) => return Err((number, error)),
         }
     }
     Ok(rows)
 }
 
-fn table(rows: &[Row], points: &[Point]) -> Columns {
+fn point_columns(rows: &[PointRow], points: &[Point]) -> Columns {
     let of = || rows.iter().map(|(_, one)| one.as_ref().ok());
-    let count =
-        |figure: fn(&ProgramFigures) -> u64| of().map(move |one| one.map(|one| whole(figure(one))));
+    let count = |figure: fn(&ProgramFigures) -> u64| {
+        of().map(move |one| one.map(|one| to_signed(figure(one))))
+    };
     let number = |figure: fn(&ProgramFigures) -> f64| of().map(move |one| one.map(figure));
-    Table::default()
-        .integer("point", rows.iter().map(|(number, _)| *number as i64))
-        .seed("seed", rows.iter().map(|(number, _)| points[*number].seed))
-        .text(
+    TableBuilder::default()
+        .integer_column("point", rows.iter().map(|(number, _)| *number as i64))
+        .seed_column("seed", rows.iter().map(|(number, _)| points[*number].seed))
+        .text_column(
             "program",
             of().map(|one| one.map(|one| one.program.as_str())),
         )
-        .text(
+        .text_column(
             "filesystem",
             of().map(|one| one.map(|one| one.filesystem.as_str())),
         )
-        .integer("drives", count(|one| u64::from(one.drives)))
-        .integer("kept", count(|one| u64::from(one.kept)))
-        .number("kb_per_s", number(|one| one.kb_per_s))
-        .number(
+        .integer_column("drives", count(|one| u64::from(one.drives)))
+        .integer_column("kept", count(|one| u64::from(one.kept)))
+        .number_column("kb_per_s", number(|one| one.kb_per_s))
+        .number_column(
             "durable_kb_per_s",
             of().map(|one| one.and_then(|one| one.durable_kb_per_s)),
         )
-        .number("cpu_percent", number(|one| one.cpu_percent))
-        .integer("elapsed_ns", count(|one| one.elapsed.0))
-        .integer(
+        .number_column("cpu_percent", number(|one| one.cpu_percent))
+        .integer_column("elapsed_ns", count(|one| one.elapsed.0))
+        .integer_column(
             "durable_ns",
-            of().map(|one| one.and_then(|one| one.durable.map(|time| whole(time.0)))),
+            of().map(|one| one.and_then(|one| one.durable.map(|time| to_signed(time.0)))),
         )
-        .integer("cpu_ns", count(|one| one.cpu.0))
-        .integer("processor_ns", count(|one| one.processor.0))
-        .integer("bytes", count(|one| one.payload_bytes))
-        .integer("read_bytes", count(|one| one.read_bytes))
-        .integer("written_bytes", count(|one| one.written_bytes))
-        .integer("calls", count(|one| one.calls))
-        .integer("requests", count(|one| one.requests))
-        .integer("missed_revolutions", count(|one| one.missed))
-        .integer(
+        .integer_column("cpu_ns", count(|one| one.cpu.0))
+        .integer_column("processor_ns", count(|one| one.processor.0))
+        .integer_column("bytes", count(|one| one.payload_bytes))
+        .integer_column("read_bytes", count(|one| one.read_bytes))
+        .integer_column("written_bytes", count(|one| one.written_bytes))
+        .integer_column("calls", count(|one| one.calls))
+        .integer_column("requests", count(|one| one.requests))
+        .integer_column("missed_revolutions", count(|one| one.missed))
+        .integer_column(
             "read_p99_ns",
-            of().map(|one| one.and_then(|one| one.read_p99_ns.map(whole))),
+            of().map(|one| one.and_then(|one| one.read_p99_ns.map(to_signed))),
         )
-        .integer(
+        .integer_column(
             "write_p99_ns",
-            of().map(|one| one.and_then(|one| one.write_p99_ns.map(whole))),
+            of().map(|one| one.and_then(|one| one.write_p99_ns.map(to_signed))),
         )
-        .text(
+        .text_column(
             "error",
             rows.iter()
                 .map(|(_, one)| one.as_ref().err().map(String::as_str)),
         )
-        .finish()
+        .into_columns()
 }

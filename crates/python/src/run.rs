@@ -1,10 +1,10 @@
 //! Runs: made, looked at, drawn.
 
-use crate::arguments::Options;
+use crate::arguments::RunArguments;
 use crate::columns::Columns;
-use crate::errors::{exception, request_error};
+use crate::errors::{request_exception, to_exception};
 use crate::figures;
-use crate::interruptible::interruptible;
+use crate::interruptible::run_interruptible;
 use diskperf_analysis::report::{self, FioFormat, Format, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
@@ -90,27 +90,27 @@ impl Run {
 
     /// One row for each program and file system.
     fn results(&self) -> Columns {
-        figures::results(&self.run)
+        figures::result_columns(&self.run)
     }
 
     /// One row for each repetition of each of these.
     fn repetitions(&self) -> Columns {
-        figures::repetitions(&self.run)
+        figures::repetition_columns(&self.run)
     }
 
     /// One row for each operation of each program with several requests under way.
     fn latencies(&self) -> Columns {
-        figures::latencies(&self.run)
+        figures::latency_columns(&self.run)
     }
 
     /// One row for each interval of each repetition of such a program.
     fn series(&self) -> Columns {
-        figures::series(&self.run)
+        figures::series_columns(&self.run)
     }
 
     /// One row for each stage of each worker of each repetition.
     fn ledger(&self) -> Columns {
-        figures::ledger(&self.run)
+        figures::ledger_columns(&self.run)
     }
 
     /// The JSON of `diskperf run --format json`.
@@ -125,7 +125,7 @@ impl Run {
             false => FioFormat::Json,
         };
         let printed = report::fio_json(std::slice::from_ref(&self.run), format);
-        printed.map_err(|error| request_error(py, format!("{error}; to_json() has every run")))
+        printed.map_err(|error| request_exception(py, format!("{error}; to_json() has every run")))
     }
 
     /// The table of `diskperf run`, as wide as this many columns.
@@ -136,17 +136,17 @@ impl Run {
     /// The file of `diskperf export`, as text.
     fn export(&self, py: Python<'_>) -> PyResult<String> {
         let text = runs::export_text(std::slice::from_ref(&self.run));
-        text.map_err(|error| exception(py, &error))
+        text.map_err(|error| to_exception(py, &error))
     }
 }
 
 /// Where a run is kept.
 #[derive(FromPyObject)]
-pub(crate) enum Keeping {
+pub(crate) enum StoreArgument {
     /// In the user's store, or nowhere.
-    Usual(bool),
+    DefaultStore(bool),
     /// In this store.
-    Store(PathBuf),
+    StoreAt(PathBuf),
 }
 
 /// Carries out what is asked for: a run for each target, and what went wrong with
@@ -154,23 +154,23 @@ pub(crate) enum Keeping {
 #[pyfunction]
 pub(crate) fn run(
     py: Python<'_>,
-    options: Options,
-    store: Option<Keeping>,
+    options: RunArguments,
+    store: Option<StoreArgument>,
     record: Option<(PathBuf, bool)>,
-) -> PyResult<Made> {
-    let experiment = options.experiment(py)?;
-    let made = interruptible(py, |stop| {
-        carry_out(&experiment, (store.as_ref(), record), stop)
+) -> PyResult<RunOutcome> {
+    let experiment = options.to_experiment(py)?;
+    let made = run_interruptible(py, |stop| {
+        execute_plans(&experiment, (store.as_ref(), record), stop)
     })?;
-    made.map_err(|error| exception(py, &error))
+    made.map_err(|error| to_exception(py, &error))
 }
 
 /// What would be written where, how much and for how long.
 #[pyfunction]
-pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
-    let experiment = options.experiment(py)?;
-    let plans = interruptible(py, |_| plan(&experiment))?;
-    let plans = plans.map_err(|error| exception(py, &error))?;
+pub(crate) fn describe(py: Python<'_>, options: RunArguments) -> PyResult<String> {
+    let experiment = options.to_experiment(py)?;
+    let plans = run_interruptible(py, |_| plan(&experiment))?;
+    let plans = plans.map_err(|error| to_exception(py, &error))?;
     let texts: Vec<_> = plans.iter().map(Plan::describe).collect();
     Ok(texts.join("\n"))
 }
@@ -183,13 +183,13 @@ pub(crate) fn is_job_file(what: &str) -> bool {
 }
 
 /// Runs, what went wrong with the store, and what was not recorded.
-type Made = (Vec<Run>, Option<String>, Option<String>);
+type RunOutcome = (Vec<Run>, Option<String>, Option<String>);
 
-fn carry_out(
+fn execute_plans(
     experiment: &Experiment,
-    (store, record): (Option<&Keeping>, Option<(PathBuf, bool)>),
+    (store, record): (Option<&StoreArgument>, Option<(PathBuf, bool)>),
     stop: &Arc<AtomicBool>,
-) -> Result<Made, LaboratoryError> {
+) -> Result<RunOutcome, LaboratoryError> {
     let mut plans = plan(experiment)?;
     let place = record.map(|(path, force)| Place::of_plans(&path, force, &plans));
     let place = place.transpose()?;
@@ -203,9 +203,9 @@ fn carry_out(
     let mut made = Vec::new();
     let mut failure = None;
     for plan in plans {
-        let mut recorder = recorder(store, &plan);
+        let mut recorder = open_recorder(store, &plan);
         let executed = execute(&plan, stop, &mut recording, &mut recorder);
-        failure = unstored(&recorder).or(failure);
+        failure = unstored_message(&recorder).or(failure);
         if let Some(error) = executed.error {
             return Err(error);
         }
@@ -218,7 +218,7 @@ fn carry_out(
 }
 
 /// What went wrong with the store, and where the results are instead.
-pub(crate) fn unstored(recorder: &Recorder) -> Option<String> {
+pub(crate) fn unstored_message(recorder: &Recorder) -> Option<String> {
     let why = recorder.failure()?;
     let saved = recorder.unstored().map(|(_, place)| match place {
         Ok(path) => format!("they are saved in {}", path.display()),
@@ -233,12 +233,14 @@ pub(crate) fn unstored(recorder: &Recorder) -> Option<String> {
 
 /// What was measured on real storage is kept unless it is said not to be; what a
 /// model did can be made again.
-pub(crate) fn recorder(store: Option<&Keeping>, plan: &Plan) -> Recorder {
+pub(crate) fn open_recorder(store: Option<&StoreArgument>, plan: &Plan) -> Recorder {
     match (store, plan) {
-        (Some(Keeping::Store(path)), _) => Recorder::open(Some(path)),
-        (Some(Keeping::Usual(true)), _) | (None, Plan::Host(_)) => Recorder::open(None),
-        (Some(Keeping::Usual(false)), Plan::Host(_)) => Recorder::of_leftovers(None),
-        (Some(Keeping::Usual(false)) | None, Plan::Model(_)) => Recorder::of_nothing(),
+        (Some(StoreArgument::StoreAt(path)), _) => Recorder::open(Some(path)),
+        (Some(StoreArgument::DefaultStore(true)), _) | (None, Plan::Host(_)) => {
+            Recorder::open(None)
+        }
+        (Some(StoreArgument::DefaultStore(false)), Plan::Host(_)) => Recorder::of_leftovers(None),
+        (Some(StoreArgument::DefaultStore(false)) | None, Plan::Model(_)) => Recorder::of_nothing(),
     }
 }
 
@@ -255,12 +257,12 @@ pub(crate) fn charts(
         let reported = reported(&load_catalogue(None)?, runs)?;
         Ok(html::charts(&reported))
     });
-    let drawn = drawn.map_err(|error| exception(py, &error))?;
-    Ok(drawn.into_iter().map(parts).collect())
+    let drawn = drawn.map_err(|error| to_exception(py, &error))?;
+    Ok(drawn.into_iter().map(chart_parts).collect())
 }
 
 /// A chart taken apart.
-pub(crate) fn parts(chart: html::Chart) -> (String, String, String, String) {
+pub(crate) fn chart_parts(chart: html::Chart) -> (String, String, String, String) {
     let spec = chart.spec.to_string();
     (chart.name, chart.title, chart.caption, spec)
 }

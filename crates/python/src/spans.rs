@@ -1,88 +1,88 @@
 //! Everything that happened in a modelled run, as a table.
 
 use crate::columns::Columns;
-use crate::figures::{cause, stage};
-use crate::table::{Table, whole};
+use crate::figures::{missed_deadline_name, stage_name};
+use crate::table::{TableBuilder, to_signed};
 use diskperf_analysis::explanation::Explanation;
 use diskperf_timeline::trace::{DiskPosition, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 
 /// One row.
-struct Row<'a> {
+struct SpanRow<'a> {
     program: &'a str,
     filesystem: &'a str,
     kind: &'static str,
     process: Option<i64>,
     request: Option<(i64, &'a TracedRequest)>,
     stage: Stage,
-    from: Nanoseconds,
-    until: Nanoseconds,
+    start: Nanoseconds,
+    end: Nanoseconds,
 }
 
 /// One row for each span of the programs, of the drives' requests, and of the
 /// handlers of interrupts, each program's after the one's before it.
-pub(crate) fn spans(found: &Explanation, traces: &[Trace]) -> Columns {
+pub(crate) fn span_columns(found: &Explanation, traces: &[Trace]) -> Columns {
     let mut rows = Vec::new();
     for (explained, trace) in found.programs.iter().zip(traces) {
         let names = (explained.program.as_str(), explained.filesystem.as_str());
-        of_trace(names, trace, &mut rows);
+        add_trace_rows(names, trace, &mut rows);
     }
     let rows = || rows.iter();
     let requests = || rows().map(|row| row.request);
     let of = |figure: fn(&TracedRequest) -> u64| {
-        requests().map(move |request| request.map(|(_, one)| whole(figure(one))))
+        requests().map(move |request| request.map(|(_, one)| to_signed(figure(one))))
     };
     let on_disk = |figure: fn(DiskPosition) -> u64| {
-        requests().map(move |request| Some(whole(figure(request?.1.on_disk()?))))
+        requests().map(move |request| Some(to_signed(figure(request?.1.on_disk()?))))
     };
-    Table::default()
-        .text("program", rows().map(|row| row.program))
-        .text("filesystem", rows().map(|row| row.filesystem))
-        .text("kind", rows().map(|row| row.kind))
-        .integer("process", rows().map(|row| row.process))
-        .integer(
+    TableBuilder::default()
+        .text_column("program", rows().map(|row| row.program))
+        .text_column("filesystem", rows().map(|row| row.filesystem))
+        .text_column("kind", rows().map(|row| row.kind))
+        .integer_column("process", rows().map(|row| row.process))
+        .integer_column(
             "request",
             requests().map(|request| request.map(|(number, _)| number)),
         )
-        .integer("drive", of(|one| u64::from(one.drive)))
-        .text(
+        .integer_column("drive", of(|one| u64::from(one.drive)))
+        .text_column(
             "purpose",
-            requests().map(|request| request.map(|(_, one)| purpose(one.purpose))),
+            requests().map(|request| request.map(|(_, one)| purpose_name(one.purpose))),
         )
-        .integer("sector", of(|one| one.sector))
-        .integer("sectors", of(|one| u64::from(one.sectors)))
-        .integer("cylinder", on_disk(|on| u64::from(on.cylinder)))
-        .integer("head", on_disk(|on| u64::from(on.head)))
-        .text("stage", rows().map(|row| stage(row.stage)))
-        .text("cause", rows().map(|row| cause(row.stage)))
-        .integer("start_ns", rows().map(|row| whole(row.from.0)))
-        .integer("end_ns", rows().map(|row| whole(row.until.0)))
-        .finish()
+        .integer_column("sector", of(|one| one.sector))
+        .integer_column("sectors", of(|one| u64::from(one.sectors)))
+        .integer_column("cylinder", on_disk(|on| u64::from(on.cylinder)))
+        .integer_column("head", on_disk(|on| u64::from(on.head)))
+        .text_column("stage", rows().map(|row| stage_name(row.stage)))
+        .text_column("cause", rows().map(|row| missed_deadline_name(row.stage)))
+        .integer_column("start_ns", rows().map(|row| to_signed(row.start.0)))
+        .integer_column("end_ns", rows().map(|row| to_signed(row.end.0)))
+        .into_columns()
 }
 
-fn of_trace<'a>(
+fn add_trace_rows<'a>(
     (program, filesystem): (&'a str, &'a str),
     trace: &'a Trace,
-    rows: &mut Vec<Row<'a>>,
+    rows: &mut Vec<SpanRow<'a>>,
 ) {
-    let blank = |kind, (stage, from, until)| Row {
+    let blank = |kind, (stage, from, until)| SpanRow {
         program,
         filesystem,
         kind,
         process: None,
         request: None,
         stage,
-        from,
-        until,
+        start: from,
+        end: until,
     };
     for process in &trace.processes {
-        rows.extend(process.parts().map(|part| Row {
+        rows.extend(process.parts().map(|part| SpanRow {
             process: Some(i64::from(process.number)),
             ..blank("process", part)
         }));
     }
     for (number, request) in (0..).zip(&trace.requests) {
-        rows.extend(request.parts().map(|part| Row {
+        rows.extend(request.parts().map(|part| SpanRow {
             request: Some((number, request)),
             ..blank("request", part)
         }));
@@ -91,7 +91,7 @@ fn of_trace<'a>(
     rows.extend(handlers.map(|work| blank("handler", (work.stage, work.from, work.until))));
 }
 
-fn purpose(purpose: Purpose) -> &'static str {
+fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read_ahead",

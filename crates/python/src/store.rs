@@ -1,9 +1,9 @@
 //! Runs that the command line or Python stored.
 
 use crate::columns::Columns;
-use crate::errors::exception;
+use crate::errors::to_exception;
 use crate::run::Run;
-use crate::table::{Table, whole};
+use crate::table::{TableBuilder, to_signed};
 use diskperf_laboratory::runs;
 use diskperf_timeline::{RunState, World};
 use pyo3::prelude::*;
@@ -17,25 +17,25 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
         let store = runs::open_store(path.as_deref())?;
         store.list().map_err(runs::store_failed)
     });
-    let listed = listed.map_err(|error| exception(py, &error))?;
+    let listed = listed.map_err(|error| to_exception(py, &error))?;
     let all = || listed.iter();
-    Ok(Table::default()
-        .text("id", all().map(|run| run.id.as_str()))
-        .integer(
+    Ok(TableBuilder::default()
+        .text_column("id", all().map(|run| run.id.as_str()))
+        .integer_column(
             "started_unix_ms",
-            all().map(|run| whole(run.started_unix_ms)),
+            all().map(|run| to_signed(run.started_unix_ms)),
         )
-        .text("suite", all().map(|run| run.suite.as_str()))
-        .text("target", all().map(|run| run.target.as_str()))
-        .text(
+        .text_column("suite", all().map(|run| run.suite.as_str()))
+        .text_column("target", all().map(|run| run.target.as_str()))
+        .text_column(
             "world",
             all().map(|run| match run.world {
                 World::Host => "host",
                 World::Model => "model",
             }),
         )
-        .text("label", all().map(|run| run.label.as_deref()))
-        .text(
+        .text_column("label", all().map(|run| run.label.as_deref()))
+        .text_column(
             "state",
             all().map(|run| match run.state {
                 RunState::Running => "running",
@@ -44,9 +44,9 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
                 RunState::Failed(_) => "failed",
             }),
         )
-        .integer("results", all().map(|run| i64::from(run.results)))
-        .integer("repetitions", all().map(|run| i64::from(run.repetitions)))
-        .finish())
+        .integer_column("results", all().map(|run| i64::from(run.results)))
+        .integer_column("repetitions", all().map(|run| i64::from(run.repetitions)))
+        .into_columns())
 }
 
 /// Loads what the user calls a run: a label, an id, a unique prefix of one,
@@ -55,7 +55,7 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
 pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> PyResult<Vec<Run>> {
     let path = path.as_deref();
     let loaded = py.detach(|| runs::load(path.map(Path::new), name));
-    let loaded = loaded.map_err(|error| exception(py, &error))?;
+    let loaded = loaded.map_err(|error| to_exception(py, &error))?;
     let runs = loaded.into_iter().map(Arc::new);
     Ok(runs.map(|run| Run { run }).collect())
 }
@@ -75,6 +75,6 @@ pub(crate) fn delete_runs(
         dry_run,
     };
     let deleted = py.detach(|| deletion.carry_out(path.as_deref()));
-    let deleted = deleted.map_err(|error| exception(py, &error))?;
+    let deleted = deleted.map_err(|error| to_exception(py, &error))?;
     Ok(deleted.into_iter().map(|run| run.id).collect())
 }

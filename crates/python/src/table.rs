@@ -10,64 +10,64 @@ use std::sync::Arc;
 /// Columns under way. All may have nulls, so that a table has the same types
 /// whatever is in it.
 #[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct TableBuilder {
     fields: Vec<Field>,
     columns: Vec<ArrayRef>,
 }
 
-impl Table {
+impl TableBuilder {
     /// Words.
-    pub(crate) fn text<'a, T: Into<Option<&'a str>>>(
+    pub(crate) fn text_column<'a, T: Into<Option<&'a str>>>(
         self,
         name: &str,
         values: impl Iterator<Item = T>,
     ) -> Self {
         let array: StringArray = values.map(Into::into).collect();
-        self.with(name, DataType::Utf8, Arc::new(array))
+        self.add_column(name, DataType::Utf8, Arc::new(array))
     }
 
     /// Whole numbers. Counts and times are signed: their differences may be
     /// negative.
-    pub(crate) fn integer<T: Into<Option<i64>>>(
+    pub(crate) fn integer_column<T: Into<Option<i64>>>(
         self,
         name: &str,
         values: impl Iterator<Item = T>,
     ) -> Self {
         let array: Int64Array = values.map(Into::into).collect();
-        self.with(name, DataType::Int64, Arc::new(array))
+        self.add_column(name, DataType::Int64, Arc::new(array))
     }
 
     /// Whole numbers of all 64 bits: seeds.
-    pub(crate) fn seed<T: Into<Option<u64>>>(
+    pub(crate) fn seed_column<T: Into<Option<u64>>>(
         self,
         name: &str,
         values: impl Iterator<Item = T>,
     ) -> Self {
         let array: UInt64Array = values.map(Into::into).collect();
-        self.with(name, DataType::UInt64, Arc::new(array))
+        self.add_column(name, DataType::UInt64, Arc::new(array))
     }
 
     /// Numbers.
-    pub(crate) fn number<T: Into<Option<f64>>>(
+    pub(crate) fn number_column<T: Into<Option<f64>>>(
         self,
         name: &str,
         values: impl Iterator<Item = T>,
     ) -> Self {
         let array: Float64Array = values.map(Into::into).collect();
-        self.with(name, DataType::Float64, Arc::new(array))
+        self.add_column(name, DataType::Float64, Arc::new(array))
     }
 
     /// True or false.
-    pub(crate) fn flag<T: Into<Option<bool>>>(
+    pub(crate) fn flag_column<T: Into<Option<bool>>>(
         self,
         name: &str,
         values: impl Iterator<Item = T>,
     ) -> Self {
         let array: BooleanArray = values.map(Into::into).collect();
-        self.with(name, DataType::Boolean, Arc::new(array))
+        self.add_column(name, DataType::Boolean, Arc::new(array))
     }
 
-    fn with(mut self, name: &str, of: DataType, column: ArrayRef) -> Self {
+    fn add_column(mut self, name: &str, of: DataType, column: ArrayRef) -> Self {
         self.fields.push(Field::new(name, of, true));
         self.columns.push(column);
         self
@@ -78,7 +78,7 @@ impl Table {
     /// # Panics
     ///
     /// Columns of different lengths.
-    pub(crate) fn finish(self) -> Columns {
+    pub(crate) fn into_columns(self) -> Columns {
         let schema = Arc::new(Schema::new(self.fields));
         let batch = RecordBatch::try_new(schema, self.columns);
         Columns::new(batch.expect("columns of one length"))
@@ -86,6 +86,6 @@ impl Table {
 }
 
 /// A count, or nanoseconds, for a column: none is ever beyond 2^63.
-pub(crate) fn whole(count: u64) -> i64 {
+pub(crate) fn to_signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -23,7 +23,7 @@ pub fn resolve_drive(
 ) -> Result<DeviceSpecification, ServeError> {
     let (catalogue, name) = bare_system(catalogue, name);
     let system = catalogue.resolve(&name, settings).map_err(refused)?;
-    if system.has(Component::Kernel) {
+    if system.has_component(Component::Kernel) {
         return Err(ServeError::Request(format!(
             "`{name}` is a whole computer, and serve takes one drive: `diskperf list drives` shows what there is"
         )));
@@ -52,7 +52,7 @@ fn bare_system(catalogue: &Catalogue, name: &str) -> (Catalogue, String) {
     );
     let catalogue = catalogue.clone();
     (
-        catalogue.with_text(&format!("systems/{bare}.toml"), &text),
+        catalogue.with_file(&format!("systems/{bare}.toml"), &text),
         format!("{BARE}{name}"),
     )
 }

@@ -4,15 +4,15 @@
 //! Windows of neighbouring sectors follow a line ([`super::lines`]) whose origin jumps at these
 //! places, in all windows together.
 
-use super::lines::{BlockLine, Point, mean_direction, strongest_line, wrapped};
-use super::observed::Observation;
+use super::lines::{BlockLine, SectorAngle, mean_direction, strongest_line, wrap_angle};
+use super::observed::ObservedRequest;
 use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
 /// Number of time blocks of a trace that may each have their own angular origin.
 const WINDOW_BLOCKS: usize = 8;
-const WINDOW_POINTS: usize = 90;
+const WINDOW_POINTS_MIN: usize = 90;
 /// Number of windows that determine the rotation period.
 const WINDOW_COUNT: usize = 4;
 /// Half width of the search around the coarse rate, in revolutions per microsecond.
@@ -20,37 +20,37 @@ const RATE_RANGE: f64 = 2.5e-7;
 
 /// Rotation rate of a spindle, and phase corrections along the trace.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Clock {
+pub(super) struct SpindleRotation {
     /// Rotation rate of the spindle, in revolutions per microsecond.
-    pub(super) rate: f64,
+    pub(super) revolutions_per_us: f64,
     /// Standard error of the rotation rate.
-    pub(super) rate_error: f64,
+    pub(super) rate_standard_error: f64,
     /// Segments of the trace with constant phase: index of the first request, and the angle to
     /// subtract.
-    pub(super) stretches: Vec<(usize, f64)>,
+    pub(super) phase_segments: Vec<(usize, f64)>,
     /// Power of the windows that determined the rate, relative to chance.
-    pub(super) power: f64,
-    pub(super) chance: f64,
+    pub(super) window_power: f64,
+    pub(super) chance_power: f64,
 }
 
-impl Clock {
+impl SpindleRotation {
     /// Returns the platter angle at the completion of a request, in revolutions.
-    pub(super) fn angle(&self, one: &Observation) -> f64 {
+    pub(super) fn completion_angle(&self, one: &ObservedRequest) -> f64 {
         let reached = self
-            .stretches
+            .phase_segments
             .iter()
             .rev()
-            .find(|(index, _)| *index <= one.index);
-        self.rate * one.completion_us - reached.map_or(0.0, |(_, angle)| *angle)
+            .find(|(index, _)| *index <= one.request_index);
+        self.revolutions_per_us * one.completion_us - reached.map_or(0.0, |(_, angle)| *angle)
     }
 }
 
-impl Clock {
+impl SpindleRotation {
     /// Returns the duration of the longest segment with constant phase, in microseconds.
-    pub(super) fn longest_stretch_us(&self, observations: &[Observation]) -> f64 {
+    pub(super) fn longest_segment_us(&self, observations: &[ObservedRequest]) -> f64 {
         let end = |number: usize| {
             let next = self
-                .stretches
+                .phase_segments
                 .get(number + 1)
                 .map_or(observations.len(), |next| next.0);
             observations
@@ -58,7 +58,7 @@ impl Clock {
                 .map_or(1.0, |one| one.completion_us)
         };
         let start = |index: usize| observations.get(index).map_or(0.0, |one| one.completion_us);
-        let durations = self.stretches.iter().enumerate();
+        let durations = self.phase_segments.iter().enumerate();
         durations
             .map(|(number, (index, _))| end(number) - start(*index))
             .fold(1.0, f64::max)
@@ -66,10 +66,10 @@ impl Clock {
 }
 
 /// Window of neighbouring sectors: its points in the order of time, and their time blocks.
-struct Window {
-    observations: Vec<Observation>,
-    blocks: Vec<Range<usize>>,
-    span: f64,
+struct SectorWindow {
+    observations: Vec<ObservedRequest>,
+    time_blocks: Vec<Range<usize>>,
+    sector_span: f64,
 }
 
 /// Maximum distance in sectors of successive requests that count as one observation. Such requests
@@ -78,26 +78,27 @@ const CLUSTER_SECTORS: f64 = 1000.0;
 const CLUSTER_REQUESTS: usize = 40;
 
 /// Returns one request of each cluster of neighbouring requests.
-fn exclude_clusters(media: &[Observation]) -> Vec<Observation> {
-    let mut kept: Vec<Observation> = Vec::new();
+fn exclude_clusters(media: &[ObservedRequest]) -> Vec<ObservedRequest> {
+    let mut kept: Vec<ObservedRequest> = Vec::new();
     for one in media {
         let recent = kept.iter().rev();
-        let mut recent = recent.take_while(|other| one.index - other.index <= CLUSTER_REQUESTS);
-        if !recent.any(|other| (other.first - one.first).abs() <= CLUSTER_SECTORS) {
+        let mut recent =
+            recent.take_while(|other| one.request_index - other.request_index <= CLUSTER_REQUESTS);
+        if !recent.any(|other| (other.first_sector - one.first_sector).abs() <= CLUSTER_SECTORS) {
             kept.push(*one);
         }
     }
     kept
 }
 
-fn windows(media: &[Observation], requests: usize) -> Vec<Window> {
+fn sector_windows(media: &[ObservedRequest], requests: usize) -> Vec<SectorWindow> {
     let mut sorted = exclude_clusters(media);
-    sorted.sort_by(|a, b| a.end().total_cmp(&b.end()));
-    let window = |chunk: &[Observation]| {
-        let span = chunk[chunk.len() - 1].end() - chunk[0].end();
+    sorted.sort_by(|a, b| a.end_sector().total_cmp(&b.end_sector()));
+    let window = |chunk: &[ObservedRequest]| {
+        let span = chunk[chunk.len() - 1].end_sector() - chunk[0].end_sector();
         let mut observations = chunk.to_vec();
-        observations.sort_by_key(|one| one.index);
-        let block = |one: &Observation| one.index * WINDOW_BLOCKS / requests.max(1);
+        observations.sort_by_key(|one| one.request_index);
+        let block = |one: &ObservedRequest| one.request_index * WINDOW_BLOCKS / requests.max(1);
         let mut blocks = Vec::new();
         let mut start = 0;
         for number in 1..=observations.len() {
@@ -108,39 +109,43 @@ fn windows(media: &[Observation], requests: usize) -> Vec<Window> {
                 start = number;
             }
         }
-        Window {
+        SectorWindow {
             observations,
-            blocks,
-            span,
+            time_blocks: blocks,
+            sector_span: span,
         }
     };
     sorted
-        .chunks(WINDOW_POINTS)
-        .filter(|chunk| chunk.len() == WINDOW_POINTS)
+        .chunks(WINDOW_POINTS_MIN)
+        .filter(|chunk| chunk.len() == WINDOW_POINTS_MIN)
         .map(window)
         .collect()
 }
 
-fn points(window: &Window, rate: f64) -> Vec<Point> {
-    let point = |one: &Observation| Point {
-        sector: one.end(),
+fn window_points(window: &SectorWindow, rate: f64) -> Vec<SectorAngle> {
+    let point = |one: &ObservedRequest| SectorAngle {
+        sector: one.end_sector(),
         angle: rate * one.completion_us,
     };
     window.observations.iter().map(point).collect()
 }
 
 fn excess_power(line: &BlockLine) -> f64 {
-    line.power - (WINDOW_BLOCKS as f64 + libm::log(line.trials.max(1.0)))
+    line.power - (WINDOW_BLOCKS as f64 + libm::log(line.trial_count.max(1.0)))
 }
 
 /// Finds the rotation period near a coarse one, and the phase jumps. `requests` is the number of
 /// requests in the trace.
-pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Option<Clock> {
-    let mut windows = windows(media, requests);
+pub(super) fn find_rotation(
+    media: &[ObservedRequest],
+    requests: usize,
+    coarse: f64,
+) -> Option<SpindleRotation> {
+    let mut windows = sector_windows(media, requests);
     if windows.is_empty() {
         return None;
     }
-    windows.sort_by(|a, b| a.span.total_cmp(&b.span));
+    windows.sort_by(|a, b| a.sector_span.total_cmp(&b.sector_span));
     let duration_us = media.last().map_or(1.0, |one| one.completion_us);
     let step = WINDOW_BLOCKS as f64 / (3.0 * duration_us);
     let steps = (RATE_RANGE / step).ceil() as i64;
@@ -148,7 +153,7 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     let try_rate = |rate: f64| {
         let lines: Vec<BlockLine> = few
             .iter()
-            .map(|one| strongest_line(&points(one, rate), &one.blocks, TRACK_DENSITIES))
+            .map(|one| strongest_line(&window_points(one, rate), &one.time_blocks, TRACK_DENSITIES))
             .collect();
         (
             lines.iter().map(|line| line.power).sum::<f64>(),
@@ -160,13 +165,13 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     let (power, rate, lines) = tried.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let trials = lines
         .iter()
-        .map(|line| libm::log(line.trials.max(1.0)) + WINDOW_BLOCKS as f64);
+        .map(|line| libm::log(line.trial_count.max(1.0)) + WINDOW_BLOCKS as f64);
     let chance = trials.sum::<f64>() + libm::log(steps as f64);
     let lines: Vec<BlockLine> = windows
         .iter()
-        .map(|one| strongest_line(&points(one, rate), &one.blocks, TRACK_DENSITIES))
+        .map(|one| strongest_line(&window_points(one, rate), &one.time_blocks, TRACK_DENSITIES))
         .collect();
-    let mut clear: Vec<(&Window, BlockLine)> = windows
+    let mut clear: Vec<(&SectorWindow, BlockLine)> = windows
         .iter()
         .zip(lines)
         .filter(|(_, line)| excess_power(line) > 6.0)
@@ -175,31 +180,43 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     if clear.is_empty() {
         return None;
     }
-    let mut clock = Clock {
-        rate,
-        rate_error: 0.0,
-        stretches: vec![(0, 0.0)],
-        power,
-        chance,
+    let mut clock = SpindleRotation {
+        revolutions_per_us: rate,
+        rate_standard_error: 0.0,
+        phase_segments: vec![(0, 0.0)],
+        window_power: power,
+        chance_power: chance,
     };
     // A rate that is off drifts: a small step is no jump until the rate is right.
     for jump_min in [0.2, 0.12, 0.08] {
-        clock.stretches = track_phase(&align_windows(&clear, clock.rate, requests), jump_min);
-        (clock.rate, clock.rate_error) = refine_rate(&clear, &clock);
+        clock.phase_segments = segment_phase(
+            &align_windows(&clear, clock.revolutions_per_us, requests),
+            jump_min,
+        );
+        (clock.revolutions_per_us, clock.rate_standard_error) = refine_rate(&clear, &clock);
     }
     // The last angles belong to the last rate.
-    clock.stretches = track_phase(&align_windows(&clear, clock.rate, requests), JUMP_MIN);
+    clock.phase_segments = segment_phase(
+        &align_windows(&clear, clock.revolutions_per_us, requests),
+        JUMP_MIN,
+    );
     Some(clock)
 }
 
 /// Returns the residual angles of all windows after removal of their origins, each with its request
 /// index.
-fn align_windows(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(usize, f64)> {
-    let residuals = |(window, line): &(&Window, BlockLine)| -> Vec<(usize, f64)> {
-        let of = |one: &Observation| {
+fn align_windows(
+    clear: &[(&SectorWindow, BlockLine)],
+    rate: f64,
+    requests: usize,
+) -> Vec<(usize, f64)> {
+    let residuals = |(window, line): &(&SectorWindow, BlockLine)| -> Vec<(usize, f64)> {
+        let of = |one: &ObservedRequest| {
             (
-                one.index,
-                wrapped(rate * one.completion_us - line.rate * one.end()),
+                one.request_index,
+                wrap_angle(
+                    rate * one.completion_us - line.revolutions_per_sector * one.end_sector(),
+                ),
             )
         };
         window.observations.iter().map(of).collect()
@@ -256,21 +273,24 @@ const JUMP_COST: f64 = 14.0;
 /// angles.
 const PHASE_CONCENTRATION: f64 = 3.0;
 /// Expected share of request angles that follow no rotational phase.
-const STRAY_SHARE: f64 = 0.15;
+const PHASE_OUTLIER_SHARE: f64 = 0.15;
 /// Smallest phase jump that differs from spindle drift, in revolutions.
 const JUMP_MIN: f64 = 0.08;
 
 /// Tracks the phase along the trace and returns the segments between its jumps.
-fn track_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
+fn segment_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     let norm = 4.88; // Bessel function of order 0 at the concentration.
     let emission = |angle: f64, phase: usize| {
         let cos = libm::cos(TAU * (angle - phase as f64 / PHASE_STEPS as f64));
-        libm::log((1.0 - STRAY_SHARE) * libm::exp(PHASE_CONCENTRATION * cos) / norm + STRAY_SHARE)
+        libm::log(
+            (1.0 - PHASE_OUTLIER_SHARE) * libm::exp(PHASE_CONCENTRATION * cos) / norm
+                + PHASE_OUTLIER_SHARE,
+        )
     };
     let mut scores = vec![0.0; PHASE_STEPS];
     let mut from: Vec<Vec<usize>> = Vec::new();
     for (_, angle) in aligned {
-        let (best, top) = best_index(&scores);
+        let (best, top) = argmax(&scores);
         let mut came = Vec::with_capacity(PHASE_STEPS);
         let mut next = Vec::with_capacity(PHASE_STEPS);
         for (phase, stays) in scores.iter().enumerate() {
@@ -284,7 +304,7 @@ fn track_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
         from.push(came);
         scores = next;
     }
-    let (mut phase, _) = best_index(&scores);
+    let (mut phase, _) = argmax(&scores);
     let mut starts = vec![0];
     for number in (0..aligned.len()).rev() {
         let source = from[number][phase];
@@ -303,11 +323,11 @@ fn track_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     let mut number = 1;
     while number + 1 < starts.len() {
         let (before, here, end) = (starts[number - 1], starts[number], starts[number + 1]);
-        let near_before = &aligned[before.max(here.saturating_sub(STRETCH_WINDOWS_MIN * 4))..here];
-        let near_after = &aligned[here..end.min(here + STRETCH_WINDOWS_MIN * 4)];
+        let near_before = &aligned[before.max(here.saturating_sub(SEGMENT_WINDOWS_MIN * 4))..here];
+        let near_after = &aligned[here..end.min(here + SEGMENT_WINDOWS_MIN * 4)];
         let direction = |part: &[(usize, f64)]| mean_direction(part.iter().map(|one| one.1)).1;
-        let step = wrapped(direction(near_after) - direction(near_before)).abs();
-        match step < jump_min || end - here < STRETCH_WINDOWS_MIN {
+        let step = wrap_angle(direction(near_after) - direction(near_before)).abs();
+        match step < jump_min || end - here < SEGMENT_WINDOWS_MIN {
             true => drop(starts.remove(number)),
             false => number += 1,
         }
@@ -320,9 +340,9 @@ fn track_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
 }
 
 /// Minimum number of points in a segment with constant phase.
-const STRETCH_WINDOWS_MIN: usize = 20;
+const SEGMENT_WINDOWS_MIN: usize = 20;
 
-fn best_index(scores: &[f64]) -> (usize, f64) {
+fn argmax(scores: &[f64]) -> (usize, f64) {
     scores
         .iter()
         .enumerate()
@@ -337,16 +357,22 @@ fn best_index(scores: &[f64]) -> (usize, f64) {
 
 /// Refines the rotation rate so that the windows' angles agree between jumps; returns the rate and
 /// its standard error.
-fn refine_rate(clear: &[(&Window, BlockLine)], clock: &Clock) -> (f64, f64) {
-    let starts: Vec<usize> = clock.stretches.iter().map(|(index, _)| *index).collect();
+fn refine_rate(clear: &[(&SectorWindow, BlockLine)], clock: &SpindleRotation) -> (f64, f64) {
+    let starts: Vec<usize> = clock
+        .phase_segments
+        .iter()
+        .map(|(index, _)| *index)
+        .collect();
     let stretch = |index: usize| starts.partition_point(|start| *start <= index);
     let power = |rate: f64| {
-        let of = |(window, line): &(&Window, BlockLine)| {
+        let of = |(window, line): &(&SectorWindow, BlockLine)| {
             let mut sums = vec![(0.0, 0.0, 0.0); starts.len() + 1];
             for one in &window.observations {
-                let (sin, cos) =
-                    libm::sincos(TAU * (rate * one.completion_us - line.rate * one.end()));
-                let sum = &mut sums[stretch(one.index)];
+                let (sin, cos) = libm::sincos(
+                    TAU * (rate * one.completion_us
+                        - line.revolutions_per_sector * one.end_sector()),
+                );
+                let sum = &mut sums[stretch(one.request_index)];
                 *sum = (sum.0 + cos, sum.1 + sin, sum.2 + 1.0);
             }
             let squares = sums.iter().filter(|sum| sum.2 > 0.0);
@@ -361,11 +387,11 @@ fn refine_rate(clear: &[(&Window, BlockLine)], clock: &Clock) -> (f64, f64) {
         .flat_map(|(window, _)| window.observations.last());
     let span_us = last.map(|one| one.completion_us).fold(1.0, f64::max);
     let step = 1.0 / (20.0 * span_us);
-    let around = (-40..=40).map(|number| clock.rate + step * f64::from(number));
+    let around = (-40..=40).map(|number| clock.revolutions_per_us + step * f64::from(number));
     let best = around
         .map(|rate| (power(rate), rate))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut best, mut step) = (best.unwrap_or((0.0, clock.rate)), step);
+    let (mut best, mut step) = (best.unwrap_or((0.0, clock.revolutions_per_us)), step);
     for _ in 0..8 {
         step /= 2.0;
         for rate in [best.1 - step, best.1 + step] {

@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 
 /// Sector of a request, and the angle at which it passed the head.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct SectorAngle {
     /// Number of the sector on the drive.
     pub(super) sector: f64,
     /// Platter angle in revolutions since the start of the trace, including whole revolutions.
@@ -17,25 +17,25 @@ pub(super) struct Point {
 
 /// Line of angles: `angle = origin + rate * sector`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Line {
+pub(super) struct TrackLine {
     /// Slope of the angle, in revolutions per sector.
-    pub(super) rate: f64,
+    pub(super) revolutions_per_sector: f64,
     /// Angle of sector 0, in revolutions.
-    pub(super) origin: f64,
+    pub(super) origin_angle: f64,
     /// Agreement of the points with the line: length of the mean residual vector, 1 if all angles
     /// agree.
-    pub(super) r: f64,
+    pub(super) agreement: f64,
 }
 
-impl Line {
+impl TrackLine {
     /// Returns the difference between an angle and the line, in revolutions from -0.5 to 0.5.
-    pub(super) fn residual(&self, point: &Point) -> f64 {
-        wrapped(point.angle - self.origin - self.rate * point.sector)
+    pub(super) fn residual(&self, point: &SectorAngle) -> f64 {
+        wrap_angle(point.angle - self.origin_angle - self.revolutions_per_sector * point.sector)
     }
 }
 
 /// Wraps an angle to the range from -0.5 to 0.5 revolutions.
-pub(super) fn wrapped(angle: f64) -> f64 {
+pub(super) fn wrap_angle(angle: f64) -> f64 {
     angle - angle.round()
 }
 
@@ -58,18 +58,18 @@ pub(super) fn mean_direction(angles: impl Iterator<Item = f64>) -> (f64, f64) {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct BlockLine {
     /// Slope of the angle, in revolutions per sector.
-    pub(super) rate: f64,
+    pub(super) revolutions_per_sector: f64,
     /// Sum of the blocks' squared resultants, each divided by its number of points. It is close to
     /// the number of blocks by chance, and close to the number of points if all angles agree.
     pub(super) power: f64,
     /// Number of independent rates that were tried.
-    pub(super) trials: f64,
+    pub(super) trial_count: f64,
 }
 
 /// Finds the strongest line between two rates. `blocks` are the indices of points that share an
 /// origin.
 pub(super) fn strongest_line(
-    points: &[Point],
+    points: &[SectorAngle],
     blocks: &[std::ops::Range<usize>],
     (low, high): (f64, f64),
 ) -> BlockLine {
@@ -77,15 +77,15 @@ pub(super) fn strongest_line(
     let step = 1.0 / (3.0 * span);
     let steps = ((high - low) / step).ceil().max(1.0) as usize;
     let mut best = BlockLine {
-        rate: low,
+        revolutions_per_sector: low,
         power: 0.0,
-        trials: (high - low) * span,
+        trial_count: (high - low) * span,
     };
     let mut wheel = PhasorBank::new(points, first, low, step);
     for number in 0..=steps {
         let power = wheel.power(blocks);
         if power > best.power {
-            (best.power, best.rate) = (power, low + step * number as f64);
+            (best.power, best.revolutions_per_sector) = (power, low + step * number as f64);
         }
         wheel.advance();
     }
@@ -93,7 +93,7 @@ pub(super) fn strongest_line(
 }
 
 /// Returns the first sector of the points and the distance of the last one from it.
-pub(super) fn first_and_span(points: &[Point]) -> (f64, f64) {
+pub(super) fn first_and_span(points: &[SectorAngle]) -> (f64, f64) {
     let sectors = || points.iter().map(|point| point.sector);
     let first = sectors().fold(f64::MAX, f64::min);
     (first, (sectors().fold(f64::MIN, f64::max) - first).max(1.0))
@@ -101,39 +101,42 @@ pub(super) fn first_and_span(points: &[Point]) -> (f64, f64) {
 
 /// Unit vectors of all points, advanced as the rate increases.
 struct PhasorBank {
-    re: Vec<f64>,
-    im: Vec<f64>,
-    turn_re: Vec<f64>,
-    turn_im: Vec<f64>,
+    real_parts: Vec<f64>,
+    imaginary_parts: Vec<f64>,
+    step_real_parts: Vec<f64>,
+    step_imaginary_parts: Vec<f64>,
 }
 
 impl PhasorBank {
-    fn new(points: &[Point], first: f64, rate: f64, step: f64) -> Self {
+    fn new(points: &[SectorAngle], first: f64, rate: f64, step: f64) -> Self {
         let vector = |angle: f64| libm::sincos(TAU * angle);
-        let begin = |point: &Point| vector(point.angle - rate * (point.sector - first));
-        let turn = |point: &Point| vector(-step * (point.sector - first));
+        let begin = |point: &SectorAngle| vector(point.angle - rate * (point.sector - first));
+        let turn = |point: &SectorAngle| vector(-step * (point.sector - first));
         let (im, re) = points.iter().map(begin).unzip();
         let (turn_im, turn_re) = points.iter().map(turn).unzip();
         Self {
-            re,
-            im,
-            turn_re,
-            turn_im,
+            real_parts: re,
+            imaginary_parts: im,
+            step_real_parts: turn_re,
+            step_imaginary_parts: turn_im,
         }
     }
 
     fn power(&self, blocks: &[std::ops::Range<usize>]) -> f64 {
         let block = |range: &std::ops::Range<usize>| {
-            let re: f64 = self.re[range.clone()].iter().sum();
-            let im: f64 = self.im[range.clone()].iter().sum();
+            let re: f64 = self.real_parts[range.clone()].iter().sum();
+            let im: f64 = self.imaginary_parts[range.clone()].iter().sum();
             (re * re + im * im) / range.len().max(1) as f64
         };
         blocks.iter().map(block).sum()
     }
 
     fn advance(&mut self) {
-        let turns = self.turn_re.iter().zip(&self.turn_im);
-        let vectors = self.re.iter_mut().zip(self.im.iter_mut());
+        let turns = self.step_real_parts.iter().zip(&self.step_imaginary_parts);
+        let vectors = self
+            .real_parts
+            .iter_mut()
+            .zip(self.imaginary_parts.iter_mut());
         for ((re, im), (turn_re, turn_im)) in vectors.zip(turns) {
             (*re, *im) = (*re * turn_re - *im * turn_im, *re * turn_im + *im * turn_re);
         }
@@ -141,17 +144,24 @@ impl PhasorBank {
 }
 
 /// Finds the maximum of the line near a rate.
-pub(super) fn refine_line(points: &[Point], rate: f64, step: f64) -> Line {
+pub(super) fn refine_line(points: &[SectorAngle], rate: f64, step: f64) -> TrackLine {
     let at = |rate: f64| {
         let angles = points.iter().map(|point| point.angle - rate * point.sector);
         let (r, origin) = mean_direction(angles);
-        Line { rate, origin, r }
+        TrackLine {
+            revolutions_per_sector: rate,
+            origin_angle: origin,
+            agreement: r,
+        }
     };
     let (mut best, mut step) = (at(rate), step);
     for _ in 0..12 {
         step /= 2.0;
-        for other in [at(best.rate - step), at(best.rate + step)] {
-            if other.r > best.r {
+        for other in [
+            at(best.revolutions_per_sector - step),
+            at(best.revolutions_per_sector + step),
+        ] {
+            if other.agreement > best.agreement {
                 best = other;
             }
         }

@@ -5,8 +5,8 @@
 //! two quantities. The skew is the same angle in all zones, so the pairs of all zones determine it
 //! together.
 
-use super::lines::{Line, Point, mean_direction};
-use super::zones::Zone;
+use super::lines::{SectorAngle, TrackLine, mean_direction};
+use super::zones::ZoneFit;
 use std::f64::consts::TAU;
 
 /// Range of skews that are tried, in revolutions.
@@ -17,7 +17,7 @@ const PAIR_GAP_TURNS_MAX: f64 = 0.8;
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
 const PAIRS_MIN: usize = 30;
 /// Expected share of request pairs that lie neither on one track nor on adjacent tracks.
-const PAIR_STRAY_SHARE: f64 = 0.15;
+const PAIR_OUTLIER_SHARE: f64 = 0.15;
 /// Decrease of the log likelihood at the ends of the interval. It is twice that of independent
 /// pairs, because a request belongs to several pairs.
 const PAIR_LIKELIHOOD_FALL: f64 = 4.0;
@@ -30,23 +30,23 @@ const TRACK_SKEW_SHIFT: f64 = 0.03;
 
 /// Track skews estimated from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PairSkews {
+pub(super) struct EstimatedSkews {
     /// Mean skew of all tracks: (1 + skew) divided by the line's rate is the number of sectors per
     /// track.
-    pub(super) mean: f64,
+    pub(super) skew_mean: f64,
     /// Half width of the 95 % interval of the mean skew.
-    pub(super) mean_interval: f64,
+    pub(super) skew_mean_interval: f64,
     /// Skew between adjacent tracks.
-    pub(super) track: f64,
+    pub(super) track_skew: f64,
     /// Half width of the 95 % interval of the track skew.
-    pub(super) track_interval: f64,
-    pub(super) pairs: usize,
+    pub(super) track_skew_interval: f64,
+    pub(super) pair_count: usize,
 }
 
 /// Estimates the skews from pairs on one track and on adjacent tracks. On one track the angles of a
 /// pair differ by less than the zone's line predicts, whatever spare sectors are between tracks.
 /// Across the end of a track they differ by the track skew more.
-pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkews> {
+pub(super) fn estimate_skews(points: &[SectorAngle], zones: &[ZoneFit]) -> Option<EstimatedSkews> {
     let pairs = track_crossing_pairs(points, zones);
     if pairs.len() < PAIRS_MIN {
         return None;
@@ -59,7 +59,7 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
     for tried in PAIR_WIDTHS {
         for mean in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.01) {
             for track in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.02) {
-                let found = likelihood(&pairs, mean, track, tried);
+                let found = skew_log_likelihood(&pairs, mean, track, tried);
                 if found > best.0 {
                     (best, width) = ((found, mean, track), tried);
                 }
@@ -69,37 +69,40 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
     let mut all = Vec::new();
     for mean in grid(best.1 - 0.05, best.1 + 0.05, 0.002) {
         for track in grid(best.2 - 0.04, best.2 + 0.04, 0.004) {
-            all.push((likelihood(&pairs, mean, track, width), mean, track));
+            all.push((skew_log_likelihood(&pairs, mean, track, width), mean, track));
         }
     }
     let (top, mean, track) = *all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let near = || all.iter().filter(|one| top - one.0 < PAIR_LIKELIHOOD_FALL);
-    Some(PairSkews {
-        mean,
-        mean_interval: MEAN_SKEW_SHIFT
+    Some(EstimatedSkews {
+        skew_mean: mean,
+        skew_mean_interval: MEAN_SKEW_SHIFT
             + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
-        track,
-        track_interval: TRACK_SKEW_SHIFT
+        track_skew: track,
+        track_skew_interval: TRACK_SKEW_SHIFT
             + near()
                 .map(|one| (one.2 - track).abs())
                 .fold(0.004, f64::max),
-        pairs: pairs.len(),
+        pair_count: pairs.len(),
     })
 }
 
 /// Returns the distances of pairs in revolutions of their zone's line, with the residuals from the
 /// line.
-fn track_crossing_pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
+fn track_crossing_pairs(points: &[SectorAngle], zones: &[ZoneFit]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
     for zone in zones {
-        let points = &points[zone.points.clone()];
+        let points = &points[zone.point_range.clone()];
         for (number, one) in points.iter().enumerate() {
             for other in &points[number + 1..] {
-                let turns = zone.line.rate * (other.sector - one.sector);
+                let turns = zone.track_line.revolutions_per_sector * (other.sector - one.sector);
                 if turns > PAIR_GAP_TURNS_MAX {
                     break;
                 }
-                pairs.push((turns, zone.line.residual(other) - zone.line.residual(one)));
+                pairs.push((
+                    turns,
+                    zone.track_line.residual(other) - zone.track_line.residual(one),
+                ));
             }
         }
     }
@@ -107,26 +110,26 @@ fn track_crossing_pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
 }
 
 /// Returns the log likelihood of pairs under three cases: on one track, across its end, or neither.
-fn likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
+fn skew_log_likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
     let normal = |left: f64| {
-        let scaled = super::lines::wrapped(left) / width;
+        let scaled = super::lines::wrap_angle(left) / width;
         libm::exp(-0.5 * scaled * scaled) / (width * TAU.sqrt())
     };
     let pair = |(turns, residual): &(f64, f64)| {
         let left = residual + turns * mean / (1.0 + mean);
         let crosses = (turns / (1.0 + mean)).clamp(0.0, 1.0);
         let either = (1.0 - crosses) * normal(left) + crosses * normal(left - track);
-        libm::log((1.0 - PAIR_STRAY_SHARE) * either + PAIR_STRAY_SHARE)
+        libm::log((1.0 - PAIR_OUTLIER_SHARE) * either + PAIR_OUTLIER_SHARE)
     };
     pairs.iter().map(pair).sum()
 }
 
 /// Number of candidate positions of a track's start.
-const TRACK_BEGIN_STEPS: usize = 24;
+const TRACK_START_STEPS: usize = 24;
 
 /// Start of the tracks of a zone, if the zone has no gaps between tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct TrackBegin {
+pub(super) struct TrackStart {
     /// First sector of a track of the zone.
     pub(super) sector: f64,
     /// Angle at which that sector starts, in revolutions.
@@ -135,26 +138,30 @@ pub(super) struct TrackBegin {
 
 /// Finds the track start that agrees best with a zone's angles, given the number of sectors per
 /// track.
-pub(super) fn find_track_begin(points: &[Point], line: &Line, sectors: f64) -> TrackBegin {
-    let skew = line.rate * sectors - 1.0;
+pub(super) fn find_track_start(
+    points: &[SectorAngle],
+    line: &TrackLine,
+    sectors: f64,
+) -> TrackStart {
+    let skew = line.revolutions_per_sector * sectors - 1.0;
     let first = points[0].sector;
     let at = |number: usize| {
-        let sector = first - sectors * number as f64 / TRACK_BEGIN_STEPS as f64;
-        let modelled = |point: &Point| {
+        let sector = first - sectors * number as f64 / TRACK_START_STEPS as f64;
+        let modelled = |point: &SectorAngle| {
             let tracks = (point.sector - sector) / sectors;
             tracks + skew * tracks.floor()
         };
         let (r, angle) = mean_direction(points.iter().map(|one| one.angle - modelled(one)));
-        (r, TrackBegin { sector, angle })
+        (r, TrackStart { sector, angle })
     };
     let none = (
         -1.0,
-        TrackBegin {
+        TrackStart {
             sector: first,
             angle: 0.0,
         },
     );
-    (0..TRACK_BEGIN_STEPS)
+    (0..TRACK_START_STEPS)
         .map(at)
         .fold(none, |best, one| if one.0 > best.0 { one } else { best })
         .1

@@ -1,8 +1,10 @@
 //! Joint least-squares fit of all angles and the period, with trimming of outliers.
 
-use super::scan::{Reference, mean_direction};
-use super::{Angles, FittedAngles, Skews, Stretches, angle_parameter, wrapped};
-use crate::Parameter;
+use super::scan::{PlatterReference, mean_direction};
+use super::{
+    AngleSource, FittedAngles, FittedSkews, PhaseSegments, angle_parameter, wrap_revolutions,
+};
+use crate::FittedParameter;
 use crate::linear::{NormalEquations, Solution};
 
 const FIT_ROUNDS: usize = 12;
@@ -14,95 +16,112 @@ const RESIDUAL_REV_MAX: f64 = 0.15;
 /// zones.
 const SHARED_ORIGIN_DEVIATIONS: f64 = 3.0;
 
-struct Unknowns {
-    zones: usize,
-    one_origin: bool,
+struct UnknownLayout {
+    zone_count: usize,
+    is_origin_shared: bool,
     has_ranges: bool,
     has_skews: bool,
-    stretches: usize,
+    segment_count: usize,
 }
 
-impl Unknowns {
-    const FREQUENCY: usize = 0;
-    const TRACK: usize = 1;
-    const CYLINDER: usize = 2;
-    const ORIGINS: usize = 3;
+impl UnknownLayout {
+    const FREQUENCY_INDEX: usize = 0;
+    const TRACK_SKEW_INDEX: usize = 1;
+    const CYLINDER_SKEW_INDEX: usize = 2;
+    const FIRST_ORIGIN_INDEX: usize = 3;
 
     fn count(&self) -> usize {
-        self.stretch(self.stretches)
+        self.segment_index(self.segment_count)
     }
 
     /// Returns the index of the turn of a segment; the first segment has none.
-    fn stretch(&self, index: usize) -> usize {
-        Self::ORIGINS + 2 * self.zones.max(1) + index - 1
+    fn segment_index(&self, index: usize) -> usize {
+        Self::FIRST_ORIGIN_INDEX + 2 * self.zone_count.max(1) + index - 1
     }
 
-    fn range_step(&self, zone: usize) -> usize {
-        Self::ORIGINS + self.zones.max(1) + zone
+    fn range_step_index(&self, zone: usize) -> usize {
+        Self::FIRST_ORIGIN_INDEX + self.zone_count.max(1) + zone
     }
 
-    fn origin(&self, zone: usize) -> usize {
-        if self.one_origin {
-            Self::ORIGINS
+    fn origin_index(&self, zone: usize) -> usize {
+        if self.is_origin_shared {
+            Self::FIRST_ORIGIN_INDEX
         } else {
-            Self::ORIGINS + zone
+            Self::FIRST_ORIGIN_INDEX + zone
         }
     }
 
     /// Returns the derivatives of the model's angle minus the platter's angle with respect to each
     /// unknown.
-    fn row(&self, reference: &Reference, state: &State) -> Vec<(usize, f64)> {
+    fn derivative_row(
+        &self,
+        reference: &PlatterReference,
+        state: &JointFitState,
+    ) -> Vec<(usize, f64)> {
         let mut row = vec![
             // The frequency in parts of itself.
-            (Self::FREQUENCY, -reference.completion_us / state.period_us),
+            (
+                Self::FREQUENCY_INDEX,
+                -reference.completion_us / state.period_us,
+            ),
         ];
-        match state.stretches.index_at(reference.completion_us) {
+        match state
+            .phase_segments
+            .segment_index_at(reference.completion_us)
+        {
             0 => (),
-            later => row.push((self.stretch(later), 1.0)),
+            later => row.push((self.segment_index(later), 1.0)),
         }
-        match reference.place.in_zone.filter(|_| self.has_skews) {
+        match reference.block_address.in_zone.filter(|_| self.has_skews) {
             Some(at) => {
-                row.push((Self::TRACK, at.order.into()));
-                row.push((Self::CYLINDER, at.cylinder.into()));
-                row.push((self.origin(at.zone), 1.0));
+                row.push((Self::TRACK_SKEW_INDEX, at.order.into()));
+                row.push((Self::CYLINDER_SKEW_INDEX, at.cylinder.into()));
+                row.push((self.origin_index(at.zone), 1.0));
                 if self.has_ranges {
-                    row.push((self.range_step(at.zone), at.range.into()));
+                    row.push((self.range_step_index(at.zone), at.range.into()));
                 }
             }
-            None => row.push((Self::ORIGINS, 1.0)),
+            None => row.push((Self::FIRST_ORIGIN_INDEX, 1.0)),
         }
         row
     }
 }
 
-struct State {
+struct JointFitState {
     period_us: f64,
     crossing_us: f64,
-    angles: Angles,
-    constant: f64,
-    stretches: Stretches,
+    angles: AngleSource,
+    constant_angle: f64,
+    phase_segments: PhaseSegments,
 }
 
-impl State {
-    fn residual(&self, reference: &Reference) -> f64 {
+impl JointFitState {
+    fn residual_revolutions(&self, reference: &PlatterReference) -> f64 {
         let platter = reference.first_block_rev(self.period_us, self.crossing_us);
-        let turned = self.stretches.turned_at(reference.completion_us);
-        wrapped(platter - self.angles.angle_of(&reference.place) - self.constant - turned)
+        let turned = self.phase_segments.phase_shift_at(reference.completion_us);
+        wrap_revolutions(
+            platter
+                - self.angles.block_angle(&reference.block_address)
+                - self.constant_angle
+                - turned,
+        )
     }
 
-    fn add(&mut self, unknowns: &Unknowns, solved: &[f64]) {
-        self.period_us /= 1.0 + solved[Unknowns::FREQUENCY];
-        let later = 1..unknowns.stretches;
-        self.stretches
-            .turn(later.map(|index| solved[unknowns.stretch(index)]));
+    fn apply_solution(&mut self, unknowns: &UnknownLayout, solved: &[f64]) {
+        self.period_us /= 1.0 + solved[UnknownLayout::FREQUENCY_INDEX];
+        let later = 1..unknowns.segment_count;
+        self.phase_segments
+            .add_phase_shifts(later.map(|index| solved[unknowns.segment_index(index)]));
         match &mut self.angles {
-            Angles::FromFile => self.constant += solved[Unknowns::ORIGINS],
-            Angles::Fitted(skews) => {
-                skews.track += solved[Unknowns::TRACK];
-                skews.cylinder += solved[Unknowns::CYLINDER];
-                for zone in 0..unknowns.zones {
-                    skews.origins[zone] += solved[unknowns.origin(zone)];
-                    skews.range_steps[zone] += solved[unknowns.range_step(zone)];
+            AngleSource::FromFile => {
+                self.constant_angle += solved[UnknownLayout::FIRST_ORIGIN_INDEX]
+            }
+            AngleSource::Fitted(skews) => {
+                skews.track_skew += solved[UnknownLayout::TRACK_SKEW_INDEX];
+                skews.cylinder_skew += solved[UnknownLayout::CYLINDER_SKEW_INDEX];
+                for zone in 0..unknowns.zone_count {
+                    skews.zone_origins[zone] += solved[unknowns.origin_index(zone)];
+                    skews.spare_range_steps[zone] += solved[unknowns.range_step_index(zone)];
                 }
             }
         }
@@ -111,64 +130,70 @@ impl State {
 
 /// Refines approximate angles and the period. Angles from the drive's files stay fixed and only the
 /// period changes.
-pub(super) fn refine(
-    references: &[Reference],
-    angles: &Angles,
-    stretches: Stretches,
+pub(super) fn refine_angles(
+    references: &[PlatterReference],
+    angles: &AngleSource,
+    stretches: PhaseSegments,
     (period_us, crossing_us): (f64, f64),
 ) -> FittedAngles {
     let turned = references.iter().map(|reference| {
         reference.first_block_rev(period_us, crossing_us)
-            - angles.angle_of(&reference.place)
-            - stretches.turned_at(reference.completion_us)
+            - angles.block_angle(&reference.block_address)
+            - stretches.phase_shift_at(reference.completion_us)
     });
     let constant = match angles {
-        Angles::FromFile => mean_direction(turned).map_or(0.0, |mean| mean.0),
-        Angles::Fitted(_) => 0.0,
+        AngleSource::FromFile => mean_direction(turned).map_or(0.0, |mean| mean.0),
+        AngleSource::Fitted(_) => 0.0,
     };
     let zones = match angles {
-        Angles::FromFile => 0,
-        Angles::Fitted(skews) => skews.origins.len(),
+        AngleSource::FromFile => 0,
+        AngleSource::Fitted(skews) => skews.zone_origins.len(),
     };
-    let mut unknowns = Unknowns {
-        zones,
-        one_origin: false,
+    let mut unknowns = UnknownLayout {
+        zone_count: zones,
+        is_origin_shared: false,
         has_skews: zones > 0,
-        stretches: stretches.count(),
+        segment_count: stretches.count(),
         has_ranges: references
             .iter()
-            .any(|r| r.place.in_zone.is_some_and(|at| at.range > 0)),
+            .any(|r| r.block_address.in_zone.is_some_and(|at| at.range > 0)),
     };
-    let start = || State {
+    let start = || JointFitState {
         period_us,
         crossing_us,
         angles: angles.clone(),
-        constant,
-        stretches: stretches.clone(),
+        constant_angle: constant,
+        phase_segments: stretches.clone(),
     };
     let mut state = start();
-    let (mut solution, mut deviation) = solve(references, &unknowns, &mut state);
-    if let Some(origin) = shared_origin(&unknowns, &state, &solution, deviation) {
-        unknowns.one_origin = true;
-        if let Angles::Fitted(skews) = &mut state.angles {
-            skews.origins.fill(origin);
+    let (mut solution, mut deviation) = solve_step(references, &unknowns, &mut state);
+    if let Some(origin) = find_shared_origin(&unknowns, &state, &solution, deviation) {
+        unknowns.is_origin_shared = true;
+        if let AngleSource::Fitted(skews) = &mut state.angles {
+            skews.zone_origins.fill(origin);
         }
-        (solution, deviation) = solve(references, &unknowns, &mut state);
+        (solution, deviation) = solve_step(references, &unknowns, &mut state);
     }
-    let left = references.iter().map(|reference| state.residual(reference));
+    let left = references
+        .iter()
+        .map(|reference| state.residual_revolutions(reference));
     let r = mean_direction(left).map_or(0.0, |mean| mean.1);
     let parameters = to_parameters(&unknowns, &state, &solution, deviation);
     FittedAngles {
         angles: state.angles,
         period_us: state.period_us,
         parameters,
-        r,
-        stretches: state.stretches,
+        agreement: r,
+        phase_segments: state.phase_segments,
     }
 }
 
 /// Solves in rounds; returns the solution and the standard deviation of the residuals.
-fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (Solution, f64) {
+fn solve_step(
+    references: &[PlatterReference],
+    unknowns: &UnknownLayout,
+    state: &mut JointFitState,
+) -> (Solution, f64) {
     let mut limit = RESIDUAL_REV_MAX;
     let mut last = (
         Solution {
@@ -181,14 +206,14 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
         let mut normal = NormalEquations::new(unknowns.count());
         let (mut squares, mut count) = (0.0, 0usize);
         for reference in references {
-            let residual = state.residual(reference);
+            let residual = state.residual_revolutions(reference);
             if residual.abs() <= limit {
-                normal.add(&unknowns.row(reference, state), residual, 1.0);
+                normal.add(&unknowns.derivative_row(reference, state), residual, 1.0);
                 (squares, count) = (squares + residual * residual, count + 1);
             }
         }
         let solution = normal.solve();
-        state.add(unknowns, &solution.values);
+        state.apply_solution(unknowns, &solution.values);
         let deviation = (squares / count.max(1) as f64).sqrt();
         limit = (TRIM_DEVIATIONS * deviation).clamp(0.01, RESIDUAL_REV_MAX);
         last = (solution, deviation);
@@ -197,36 +222,40 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
 }
 
 /// Returns the common origin of all zones, if the individual origins agree within their errors.
-fn shared_origin(
-    unknowns: &Unknowns,
-    state: &State,
+fn find_shared_origin(
+    unknowns: &UnknownLayout,
+    state: &JointFitState,
     solution: &Solution,
     deviation: f64,
 ) -> Option<f64> {
-    let Angles::Fitted(Skews { origins, .. }) = &state.angles else {
+    let AngleSource::Fitted(FittedSkews {
+        zone_origins: origins,
+        ..
+    }) = &state.angles
+    else {
         return None;
     };
     let (mean, _) = mean_direction(origins.iter().copied())?;
     let near = |zone: usize| {
-        let error = deviation * solution.variances[unknowns.origin(zone)].sqrt();
-        wrapped(origins[zone] - mean).abs() <= SHARED_ORIGIN_DEVIATIONS * error + 0.01
+        let error = deviation * solution.variances[unknowns.origin_index(zone)].sqrt();
+        wrap_revolutions(origins[zone] - mean).abs() <= SHARED_ORIGIN_DEVIATIONS * error + 0.01
     };
     (0..origins.len()).all(near).then_some(mean)
 }
 
 fn to_parameters(
-    unknowns: &Unknowns,
-    state: &State,
+    unknowns: &UnknownLayout,
+    state: &JointFitState,
     solution: &Solution,
     deviation: f64,
-) -> Vec<Parameter> {
+) -> Vec<FittedParameter> {
     let error = |unknown: usize| deviation * solution.variances[unknown].sqrt();
-    let mut all = vec![Parameter::around(
+    let mut all = vec![FittedParameter::with_standard_error(
         "spindle.period_us",
         state.period_us,
-        state.period_us * error(Unknowns::FREQUENCY),
+        state.period_us * error(UnknownLayout::FREQUENCY_INDEX),
     )];
-    let Angles::Fitted(skews) = &state.angles else {
+    let AngleSource::Fitted(skews) = &state.angles else {
         return all;
     };
     let mut angle = |name: String, value: f64, unknown: usize| {
@@ -234,33 +263,33 @@ fn to_parameters(
     };
     angle(
         "angles.track_skew_rev".to_owned(),
-        skews.track,
-        Unknowns::TRACK,
+        skews.track_skew,
+        UnknownLayout::TRACK_SKEW_INDEX,
     );
     angle(
         "angles.cylinder_skew_rev".to_owned(),
-        skews.cylinder,
-        Unknowns::CYLINDER,
+        skews.cylinder_skew,
+        UnknownLayout::CYLINDER_SKEW_INDEX,
     );
     // The first origin is the time's, which a closed loop does not need.
-    let own_origins = if unknowns.one_origin {
+    let own_origins = if unknowns.is_origin_shared {
         0
     } else {
-        unknowns.zones
+        unknowns.zone_count
     };
     for zone in 1..own_origins {
-        let origin = skews.origins[zone] - skews.origins[0];
+        let origin = skews.zone_origins[zone] - skews.zone_origins[0];
         angle(
             format!("angles.zone_{zone}.origin_rev"),
             origin,
-            unknowns.origin(zone),
+            unknowns.origin_index(zone),
         );
     }
-    for zone in (0..unknowns.zones).filter(|_| unknowns.has_ranges) {
+    for zone in (0..unknowns.zone_count).filter(|_| unknowns.has_ranges) {
         angle(
             format!("angles.zone_{zone}.range_step_rev"),
-            skews.range_steps[zone],
-            unknowns.range_step(zone),
+            skews.spare_range_steps[zone],
+            unknowns.range_step_index(zone),
         );
     }
     all

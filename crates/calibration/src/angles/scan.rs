@@ -3,27 +3,27 @@
 
 use std::f64::consts::TAU;
 
-use super::{Skews, Stretches};
-use crate::places::Place;
+use super::{FittedSkews, PhaseSegments};
+use crate::places::BlockAddress;
 
 /// Request that ended when the platter was at a known position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reference {
+pub(crate) struct PlatterReference {
     /// Place of the request's first block.
-    pub(crate) place: Place,
+    pub(crate) block_address: BlockAddress,
     /// Completion time, in microseconds.
     pub(crate) completion_us: f64,
     /// Blocks that crossed the bus after the first block had passed the head.
-    pub(crate) blocks: f64,
+    pub(crate) host_blocks: f64,
 }
 
-impl Reference {
+impl PlatterReference {
     /// Returns the platter's rotation when the first block was under the head, in revolutions.
     /// Blocks cross the bus at bus speed, and not faster than they pass the head.
     pub(crate) fn first_block_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
         let block_rev =
-            (crossing_us / period_us).max(1.0 / f64::from(self.place.sectors_per_track));
-        self.completion_us / period_us - self.blocks * block_rev
+            (crossing_us / period_us).max(1.0 / f64::from(self.block_address.sectors_per_track));
+        self.completion_us / period_us - self.host_blocks * block_rev
     }
 }
 
@@ -31,18 +31,18 @@ impl Reference {
 struct ReferencePoint {
     zone: usize,
     cylinder: f64,
-    range: f64,
-    order: f64,
+    spare_range: f64,
+    track_order: f64,
     /// Platter angle minus the angle of the sector on its track.
-    turned: f64,
+    angle_residual: f64,
     completion_us: f64,
 }
 
 /// Pair of references: the multiple of the unknown angle between them, and the observed difference.
 #[derive(Clone, Copy)]
 struct ReferencePair {
-    times: f64,
-    turned: f64,
+    unknown_multiple: f64,
+    angle_difference: f64,
 }
 
 /// Maximum number of request pairs in a scan for a skew.
@@ -55,48 +55,48 @@ const INITIAL_RANGE_DISTANCES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
 const SCAN_STEP_REV: f64 = 0.04;
 
 /// Numbers of zones and surfaces of the references, and the distance of pairs.
-pub(super) struct PairSpread {
-    pub(super) zones: usize,
-    pub(super) surfaces: u32,
+pub(super) struct ScanScope {
+    pub(super) zone_count: usize,
+    pub(super) surface_count: u32,
     /// Distance of pairs as a share of the trace.
-    pub(super) gap_share: f64,
+    pub(super) gap_share_max: f64,
     /// Rotation period and transfer time of a block on the bus, in microseconds.
-    pub(super) start: (f64, f64),
+    pub(super) initial_skews: (f64, f64),
 }
 
 /// Estimates the skews, with zone origins of 0; `None` if there are too few pairs of references.
 pub(super) fn estimate_skews(
-    references: &[Reference],
-    stretches: &Stretches,
-    &PairSpread {
-        zones,
-        surfaces,
-        gap_share,
-        start,
-    }: &PairSpread,
-) -> Option<Skews> {
+    references: &[PlatterReference],
+    stretches: &PhaseSegments,
+    &ScanScope {
+        zone_count: zones,
+        surface_count: surfaces,
+        gap_share_max: gap_share,
+        initial_skews: start,
+    }: &ScanScope,
+) -> Option<FittedSkews> {
     let points = to_points(references, stretches, start)?;
     let completions = points.iter().map(|point| point.completion_us);
     let span_us = completions.clone().fold(0.0, f64::max) - completions.fold(f64::MAX, f64::min);
     let gap_us = gap_share * span_us;
     let pairs =
         |points: &[ReferencePoint], cylinders: f64, known: &KnownAngle, times: &AngleMultiple| {
-            self::pairs(points, (cylinders, gap_us), known, times)
+            self::collect_pairs(points, (cylinders, gap_us), known, times)
         };
     let most = f64::from(surfaces.max(2) - 1);
     let same_cylinder = |a: &ReferencePoint, b: &ReferencePoint| {
-        (a.cylinder == b.cylinder).then_some(b.order - a.order)
+        (a.cylinder == b.cylinder).then_some(b.track_order - a.track_order)
     };
     let close = pairs(&points, 0.0, &|_, _| 0.0, &same_cylinder);
     let track = match surfaces {
         0 | 1 => 0.0,
         _ => scan_angle(&close, 0.5, 0.5, SCAN_STEP_REV / most)?,
     };
-    let by_track = |a: &ReferencePoint, b: &ReferencePoint| (b.order - a.order) * track;
-    let has_ranges = points.iter().any(|point| point.range > 0.0);
+    let by_track = |a: &ReferencePoint, b: &ReferencePoint| (b.track_order - a.track_order) * track;
+    let has_ranges = points.iter().any(|point| point.spare_range > 0.0);
     let cylinder = scan_doubling_distance(4.0, |distance| {
         let neighbours = |a: &ReferencePoint, b: &ReferencePoint| {
-            let near = a.range == b.range && b.cylinder > a.cylinder;
+            let near = a.spare_range == b.spare_range && b.cylinder > a.cylinder;
             near.then_some(b.cylinder - a.cylinder)
         };
         pairs(&points, distance, &by_track, &neighbours)
@@ -111,11 +111,15 @@ pub(super) fn estimate_skews(
             .filter(|point| point.zone == zone)
             .copied()
             .collect();
-        let widest = own.iter().map(|point| point.range).fold(1.0, f64::max);
+        let widest = own
+            .iter()
+            .map(|point| point.spare_range)
+            .fold(1.0, f64::max);
         let per_range = own.iter().map(|point| point.cylinder).fold(1.0, f64::max) / widest;
         let of_ranges = |ranges: f64| {
             let other = |a: &ReferencePoint, b: &ReferencePoint| {
-                (b.range > a.range && b.range - a.range <= ranges).then_some(b.range - a.range)
+                (b.spare_range > a.spare_range && b.spare_range - a.spare_range <= ranges)
+                    .then_some(b.spare_range - a.spare_range)
             };
             pairs(&own, (ranges + 1.0) * (per_range + 1.0), &by_both, &other)
         };
@@ -123,30 +127,30 @@ pub(super) fn estimate_skews(
         let found = first.find_map(|first| scan_doubling_distance(first, of_ranges));
         *step = found.unwrap_or(0.0);
     }
-    Some(Skews {
-        track,
-        cylinder,
-        origins: vec![0.0; zones],
-        range_steps,
+    Some(FittedSkews {
+        track_skew: track,
+        cylinder_skew: cylinder,
+        zone_origins: vec![0.0; zones],
+        spare_range_steps: range_steps,
     })
 }
 
 /// Returns the references by zone and cylinder; `None` if the layout has no zones.
 fn to_points(
-    references: &[Reference],
-    stretches: &Stretches,
+    references: &[PlatterReference],
+    stretches: &PhaseSegments,
     (period_us, crossing_us): (f64, f64),
 ) -> Option<Vec<ReferencePoint>> {
-    let point = |reference: &Reference| {
-        let at = reference.place.in_zone?;
+    let point = |reference: &PlatterReference| {
+        let at = reference.block_address.in_zone?;
         Some(ReferencePoint {
             zone: at.zone,
             cylinder: at.cylinder.into(),
-            range: at.range.into(),
-            order: at.order.into(),
-            turned: reference.first_block_rev(period_us, crossing_us)
+            spare_range: at.range.into(),
+            track_order: at.order.into(),
+            angle_residual: reference.first_block_rev(period_us, crossing_us)
                 - at.within
-                - stretches.turned_at(reference.completion_us),
+                - stretches.phase_shift_at(reference.completion_us),
             completion_us: reference.completion_us,
         })
     };
@@ -169,7 +173,7 @@ type AngleMultiple<'t> = dyn Fn(&ReferencePoint, &ReferencePoint) -> Option<f64>
 
 /// Returns pairs of one zone within the given distances in cylinders and time, with the known
 /// angles subtracted. An evenly spaced subset is returned if there are too many.
-fn pairs(
+fn collect_pairs(
     points: &[ReferencePoint],
     (cylinders, gap_us): (f64, f64),
     known: &KnownAngle<'_>,
@@ -184,8 +188,8 @@ fn pairs(
         for b in near {
             if let Some(times) = times(a, b).filter(|times| *times != 0.0) {
                 all.push(ReferencePair {
-                    times,
-                    turned: b.turned - a.turned - known(a, b),
+                    unknown_multiple: times,
+                    angle_difference: b.angle_residual - a.angle_residual - known(a, b),
                 });
             }
         }
@@ -199,7 +203,7 @@ fn pairs(
 fn scan_doubling_distance(first: f64, pairs: impl Fn(f64) -> Vec<ReferencePair>) -> Option<f64> {
     let close = pairs(first);
     let mut value = scan_angle(&close, 0.5, 0.5, SCAN_STEP_REV / first)?;
-    let least = 0.5 * cosine(&close, value);
+    let least = 0.5 * mean_cosine(&close, value);
     let (mut distance, mut widest) = (first, largest_multiple(&close));
     loop {
         distance *= 2.0;
@@ -213,7 +217,7 @@ fn scan_doubling_distance(first: f64, pairs: impl Fn(f64) -> Vec<ReferencePair>)
             0.3 / widest,
             SCAN_STEP_REV / largest_multiple(&wider),
         )?;
-        if cosine(&wider, finer) < least {
+        if mean_cosine(&wider, finer) < least {
             return Some(value);
         }
         (value, widest) = (finer, largest_multiple(&wider));
@@ -223,7 +227,7 @@ fn scan_doubling_distance(first: f64, pairs: impl Fn(f64) -> Vec<ReferencePair>)
 fn largest_multiple(pairs: &[ReferencePair]) -> f64 {
     pairs
         .iter()
-        .map(|pair| pair.times.abs())
+        .map(|pair| pair.unknown_multiple.abs())
         .fold(1.0, f64::max)
 }
 
@@ -235,7 +239,7 @@ fn scan_angle(pairs: &[ReferencePair], around: f64, width: f64, step: f64) -> Op
     let best = |around: f64, width: f64, step: f64| {
         let steps = (2.0 * width / step).ceil() as usize;
         let tried = (0..=steps).map(|at| around - width + at as f64 * step);
-        let scored = tried.map(|angle| (angle, cosine(pairs, angle)));
+        let scored = tried.map(|angle| (angle, mean_cosine(pairs, angle)));
         scored
             .max_by(|a, b| a.1.total_cmp(&b.1))
             .map_or(around, |best| best.0)
@@ -244,10 +248,10 @@ fn scan_angle(pairs: &[ReferencePair], around: f64, width: f64, step: f64) -> Op
     Some(best(coarse, step, step / 20.0))
 }
 
-fn cosine(pairs: &[ReferencePair], angle: f64) -> f64 {
+fn mean_cosine(pairs: &[ReferencePair], angle: f64) -> f64 {
     let sum: f64 = pairs
         .iter()
-        .map(|pair| (TAU * (pair.turned - pair.times * angle).fract()).cos())
+        .map(|pair| (TAU * (pair.angle_difference - pair.unknown_multiple * angle).fract()).cos())
         .sum();
     sum / pairs.len().max(1) as f64
 }

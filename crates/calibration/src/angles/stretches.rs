@@ -5,63 +5,63 @@
 //! vectors of that matrix contain both. Dynamic programming on the directions without the zone
 //! origins then finds the jumps.
 
-use super::wrapped;
+use super::wrap_revolutions;
 use crate::phase_step::PhaseStep;
 use diskperf_diskspecs::phase::Phasor;
 use std::f64::consts::TAU;
 
 /// Segments of a trace with constant phase, and the turn of each relative to the first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Stretches {
-    later_stretches: Vec<Stretch>,
+pub(crate) struct PhaseSegments {
+    later_segments: Vec<PhaseSegment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stretch {
+struct PhaseSegment {
     /// Completion time of the first request of the segment, in microseconds.
     start_us: f64,
     /// Phase shift of the trace segment relative to the first one, in revolutions.
-    turned: f64,
+    phase_shift: f64,
 }
 
-impl Stretches {
+impl PhaseSegments {
     /// Returns the number of trace segments with constant rotational phase.
     pub(crate) fn count(&self) -> usize {
-        self.later_stretches.len() + 1
+        self.later_segments.len() + 1
     }
 
     /// Returns the index of the trace segment that contains a completion.
-    pub(super) fn index_at(&self, completion_us: f64) -> usize {
-        self.later_stretches
+    pub(super) fn segment_index_at(&self, completion_us: f64) -> usize {
+        self.later_segments
             .partition_point(|stretch| stretch.start_us <= completion_us)
     }
 
     /// Returns the turn of a completion's segment relative to the first one, in revolutions.
-    pub(crate) fn turned_at(&self, completion_us: f64) -> f64 {
-        match self.index_at(completion_us).checked_sub(1) {
-            Some(later_stretches) => self.later_stretches[later_stretches].turned,
+    pub(crate) fn phase_shift_at(&self, completion_us: f64) -> f64 {
+        match self.segment_index_at(completion_us).checked_sub(1) {
+            Some(later_stretches) => self.later_segments[later_stretches].phase_shift,
             None => 0.0,
         }
     }
 
     /// Adds angles to the turns of all trace segments except the first.
-    pub(super) fn turn(&mut self, turns: impl Iterator<Item = f64>) {
-        for (stretch, turns) in self.later_stretches.iter_mut().zip(turns) {
-            stretch.turned += turns;
+    pub(super) fn add_phase_shifts(&mut self, turns: impl Iterator<Item = f64>) {
+        for (stretch, turns) in self.later_segments.iter_mut().zip(turns) {
+            stretch.phase_shift += turns;
         }
     }
 
     /// Returns the phase jumps between segments, each with the first request after it.
-    pub(crate) fn steps(&self, completions_us: &[f64]) -> Vec<PhaseStep> {
+    pub(crate) fn phase_steps(&self, completions_us: &[f64]) -> Vec<PhaseStep> {
         let mut before = 0.0;
-        let mut steps = Vec::with_capacity(self.later_stretches.len());
-        for stretch in &self.later_stretches {
+        let mut steps = Vec::with_capacity(self.later_segments.len());
+        for stretch in &self.later_segments {
             let index = completions_us.partition_point(|&at| at < stretch.start_us);
             steps.push(PhaseStep {
-                request: index + 1,
-                turned_rev: wrapped(before - stretch.turned),
+                request_index: index + 1,
+                phase_shift_rev: wrap_revolutions(before - stretch.phase_shift),
             });
-            before = stretch.turned;
+            before = stretch.phase_shift;
         }
         steps
     }
@@ -69,18 +69,18 @@ impl Stretches {
 
 /// Reference whose angle is known except for its zone's origin and its segment's turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct PhaseSample {
     pub(super) completion_us: f64,
     pub(super) zone: usize,
     /// Platter angle minus the sector's angle without the zone origin.
-    pub(super) turned: f64,
+    pub(super) phase: f64,
 }
 
 /// Zone origins and segment turns after alignment.
-pub(super) struct Aligned {
+pub(super) struct PhaseAlignment {
     /// Origin of each zone, in revolutions; `None` for a zone without samples.
-    pub(super) origins: Vec<Option<f64>>,
-    pub(super) stretches: Stretches,
+    pub(super) zone_origins: Vec<Option<f64>>,
+    pub(super) phase_segments: PhaseSegments,
 }
 
 /// Samples of a window, within which the phase is initially assumed constant.
@@ -89,7 +89,7 @@ const WINDOW_SAMPLES: usize = 40;
 const ALIGNMENT_ROUNDS: usize = 20;
 /// Rounds that alternate between finding jumps and origins.
 const JUMP_ROUNDS: usize = 4;
-const STRETCH_SAMPLES_MIN: usize = 24;
+const SEGMENT_SAMPLES_MIN: usize = 24;
 /// Minimum gain of a phase jump, in samples that it brings into agreement. Chance agreement of
 /// outliers is smaller.
 const JUMP_GAIN_MIN: f64 = 3.0;
@@ -104,10 +104,10 @@ const JUMP_MIN: f64 = 0.02;
 const JUMP_DEVIATIONS_MIN: f64 = 5.0;
 
 /// Finds the segments of samples, which are in the order of completion.
-pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
+pub(super) fn align_phases(samples: &[PhaseSample], zones: usize) -> PhaseAlignment {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::from_turns(sample.turned))
+        .map(|sample| Phasor::from_revolutions(sample.phase))
         .collect();
     let mut origins = synchronise_zones(samples, &directions, zones);
     let mut starts = Vec::new();
@@ -118,7 +118,7 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
             .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
             .collect();
         let found = find_jumps(&left);
-        let turns = stretch_turns(&left, &found);
+        let turns = segment_phases(&left, &found);
         let mut sums = vec![Phasor::default(); zones];
         let mut stretch = 0;
         for (index, (sample, direction)) in samples.iter().zip(&directions).enumerate() {
@@ -137,28 +137,31 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
         .zip(&directions)
         .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
         .collect();
-    let turns = stretch_turns(&left, &starts);
-    let later_stretches = starts.iter().zip(&turns[1..]).map(|(start, turn)| Stretch {
-        start_us: samples[*start].completion_us,
-        turned: turn.times_conjugate(turns[0]).turns(),
-    });
+    let turns = segment_phases(&left, &starts);
+    let later_stretches = starts
+        .iter()
+        .zip(&turns[1..])
+        .map(|(start, turn)| PhaseSegment {
+            start_us: samples[*start].completion_us,
+            phase_shift: turn.times_conjugate(turns[0]).to_revolutions(),
+        });
     let is_seen = |zone: &usize| samples.iter().any(|sample| sample.zone == *zone);
-    Aligned {
-        origins: (0..zones)
-            .map(|zone| is_seen(&zone).then(|| origins[zone].times(turns[0]).turns()))
+    PhaseAlignment {
+        zone_origins: (0..zones)
+            .map(|zone| is_seen(&zone).then(|| origins[zone].times(turns[0]).to_revolutions()))
             .collect(),
-        stretches: Stretches {
-            later_stretches: later_stretches.collect(),
+        phase_segments: PhaseSegments {
+            later_segments: later_stretches.collect(),
         },
     }
 }
 
 /// Returns the agreement (R) of the samples within the fewest segments that explain them, and the
 /// number of jumps. Jumps are placed at block ends, which is exact enough to compare periods.
-pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
+pub(super) fn phase_agreement(samples: &[PhaseSample], zones: usize) -> (f64, usize) {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::from_turns(sample.turned))
+        .map(|sample| Phasor::from_revolutions(sample.phase))
         .collect();
     let origins = synchronise_zones(samples, &directions, zones);
     let left: Vec<Phasor> = samples
@@ -172,14 +175,14 @@ pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     let mut from = 0;
     let mut length = 0.0;
     for end in ends {
-        length += sums[end].minus(sums[from]).length();
+        length += sums[end].minus(sums[from]).magnitude();
         from = end;
     }
     (length / left.len().max(1) as f64, starts.len())
 }
 
 /// Returns the directions of the zone origins, from samples in windows that may each have a turn.
-fn synchronise_zones(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
+fn synchronise_zones(samples: &[PhaseSample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
     let windows = samples.len().div_ceil(WINDOW_SAMPLES).max(1);
     let mut sums = vec![Phasor::default(); zones * windows];
     for (index, (sample, direction)) in samples.iter().zip(directions).enumerate() {
@@ -206,7 +209,7 @@ fn synchronise_zones(samples: &[Sample], directions: &[Phasor], zones: usize) ->
     };
     let weight = |zone: &usize| -> f64 {
         let row = &sums[zone * windows..(zone + 1) * windows];
-        row.iter().map(|sum| sum.length()).sum()
+        row.iter().map(|sum| sum.magnitude()).sum()
     };
     let Some(first) = (0..zones).max_by(|a, b| weight(a).total_cmp(&weight(b))) else {
         return Vec::new();
@@ -226,7 +229,7 @@ fn synchronise_zones(samples: &[Sample], directions: &[Phasor], zones: usize) ->
 }
 
 fn normalise_all(all: Vec<Phasor>) -> Vec<Phasor> {
-    let square: f64 = all.iter().map(|one| one.length().powi(2)).sum();
+    let square: f64 = all.iter().map(|one| one.magnitude().powi(2)).sum();
     let share = Phasor {
         real: square.sqrt().max(f64::MIN_POSITIVE).recip(),
         imaginary: 0.0,
@@ -235,7 +238,7 @@ fn normalise_all(all: Vec<Phasor>) -> Vec<Phasor> {
 }
 
 fn to_unit(vector: Phasor) -> Phasor {
-    Phasor::from_turns(vector.turns())
+    Phasor::from_revolutions(vector.to_revolutions())
 }
 
 /// Finds the phase jumps, as the index of the first sample of each trace segment except the first.
@@ -243,7 +246,7 @@ fn find_jumps(left: &[Phasor]) -> Vec<usize> {
     let sums = running_sums(left);
     let mut starts = coarse_jumps(&sums, BLOCKS_MAX);
     refine_jump_positions(&mut starts, &sums, left.len().div_ceil(BLOCKS_MAX).max(1));
-    drop_wander(starts, left)
+    drop_drift_jumps(starts, left)
 }
 
 /// Finds jumps at the ends of a limited number of sample blocks.
@@ -258,13 +261,13 @@ fn coarse_jumps(sums: &[Phasor], blocks_max: usize) -> Vec<usize> {
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for (number, &end) in ends.iter().enumerate().skip(1) {
         let with_last = |from: usize| {
-            let length = sums[end].minus(sums[ends[from]]).length();
+            let length = sums[end].minus(sums[ends[from]]).magnitude();
             (best[from].0 + length - JUMP_GAIN_MIN, from)
         };
         let candidates = (0..number)
             .filter(|&from| {
                 let is_all = from == 0 && end == count;
-                is_all || end - ends[from] >= STRETCH_SAMPLES_MIN
+                is_all || end - ends[from] >= SEGMENT_SAMPLES_MIN
             })
             .map(with_last);
         let last = candidates.max_by(|a, b| a.0.total_cmp(&b.0));
@@ -298,7 +301,7 @@ fn refine_jump_positions(starts: &mut [usize], sums: &[Phasor], block: usize) {
         let range = starts[index].saturating_sub(block).max(before + 1)
             ..=(starts[index] + block).min(after.saturating_sub(1));
         let length = |at: usize| {
-            sums[at].minus(sums[before]).length() + sums[after].minus(sums[at]).length()
+            sums[at].minus(sums[before]).magnitude() + sums[after].minus(sums[at]).magnitude()
         };
         let best = range.max_by(|&a, &b| length(a).total_cmp(&length(b)));
         starts[index] = best.unwrap_or(starts[index]);
@@ -306,7 +309,7 @@ fn refine_jump_positions(starts: &mut [usize], sums: &[Phasor], block: usize) {
 }
 
 /// Keeps only jumps that the samples on both sides show.
-fn drop_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
+fn drop_drift_jumps(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for (number, &start) in starts.iter().enumerate() {
         let before = kept.last().copied().unwrap_or(0);
@@ -318,11 +321,11 @@ fn drop_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
         let sums = sides.map(|side| side.iter().copied().sum::<Phasor>());
         let variance = |side: usize| {
             let count = sides[side].len().max(1) as f64;
-            let r = (sums[side].length() / count).clamp(1e-3, 1.0 - 1e-3);
+            let r = (sums[side].magnitude() / count).clamp(1e-3, 1.0 - 1e-3);
             -2.0 * r.ln() / TAU.powi(2) / count
         };
         let error = (variance(0) + variance(1)).sqrt();
-        let jump = sums[1].times_conjugate(sums[0]).turns().abs();
+        let jump = sums[1].times_conjugate(sums[0]).to_revolutions().abs();
         if jump >= JUMP_MIN && jump >= JUMP_DEVIATIONS_MIN * error {
             kept.push(start);
         }
@@ -330,7 +333,7 @@ fn drop_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
     kept
 }
 
-fn stretch_turns(left: &[Phasor], starts: &[usize]) -> Vec<Phasor> {
+fn segment_phases(left: &[Phasor], starts: &[usize]) -> Vec<Phasor> {
     let ends = starts.iter().copied().chain([left.len()]);
     let mut from = 0;
     let turn = |to: usize| {
@@ -377,7 +380,7 @@ mod tests {
                     turn += 0.12 + 0.76 * share();
                     turns.push(turn);
                 }
-                let samples: Vec<Sample> = (0..count)
+                let samples: Vec<PhaseSample> = (0..count)
                     .map(|index| {
                         let zone = (share() * zones as f64) as usize;
                         let stretch = jumps.partition_point(|&jump| jump <= index);
@@ -387,17 +390,17 @@ mod tests {
                         };
                         // A spindle that wanders by a tenth of a revolution.
                         let wander = 0.05 * (TAU * index as f64 / 4000.0).sin();
-                        Sample {
+                        PhaseSample {
                             completion_us: 1e4 * index as f64,
                             zone,
-                            turned: origins[zone] + turns[stretch] + noise + wander,
+                            phase: origins[zone] + turns[stretch] + noise + wander,
                         }
                     })
                     .collect();
-                let found = align(&samples, zones).stretches;
+                let found = align_phases(&samples, zones).phase_segments;
                 let case = format!("seed {seed}, {zones} zones, {count} samples");
                 let starts: Vec<f64> = found
-                    .later_stretches
+                    .later_segments
                     .iter()
                     .map(|one| one.start_us / 1e4)
                     .collect();
@@ -409,7 +412,9 @@ mod tests {
                 for (stretch, (start, jump)) in starts.iter().zip(jumps).enumerate() {
                     // An outlier may stand at the jump.
                     assert!((start - *jump as f64).abs() <= 4.0, "{case}: {starts:?}");
-                    let off = wrapped(found.later_stretches[stretch].turned - turns[stretch + 1]);
+                    let off = wrap_revolutions(
+                        found.later_segments[stretch].phase_shift - turns[stretch + 1],
+                    );
                     assert!(off.abs() < 0.1, "{case}: {off}");
                 }
             }

@@ -2,13 +2,19 @@
 
 use super::EntryWriter;
 use super::geometry::BLOCK_BYTES;
-use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler};
+use diskperf_diskspecs::{
+    DriveBuffer, FastWriteSupport, Firmware, ReadAheadExtent, Scheduler, SpecifiedDrive,
+};
 
 /// Link rate of an entry for a drive whose files give none, in bytes per second: the maximum.
-const NO_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
+const UNLIMITED_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
 
 /// Writes the electronics of an entry, and notes where the modelled drive differs from the files.
-pub(super) fn write_electronics(entry: &mut EntryWriter, drive: &Drive, differs: &mut Vec<String>) {
+pub(super) fn write_electronics(
+    entry: &mut EntryWriter,
+    drive: &SpecifiedDrive,
+    differs: &mut Vec<String>,
+) {
     if drive.firmware.is_none() {
         differs.push(
             "a .model file has no electronics: no overheads, no buffer, one command at a time, and a link of no time"
@@ -16,37 +22,40 @@ pub(super) fn write_electronics(entry: &mut EntryWriter, drive: &Drive, differs:
         );
     }
     let firmware = drive.firmware.unwrap_or_default();
-    entry.write_flag("zero_latency_reads", firmware.zero_latency_read);
-    entry.write_flag("zero_latency_writes", firmware.zero_latency_write);
+    entry.write_flag("zero_latency_reads", firmware.has_zero_latency_reads);
+    entry.write_flag("zero_latency_writes", firmware.has_zero_latency_writes);
     entry.blank_line();
     write_queue(entry, &firmware, differs);
     entry.blank_line();
     write_overheads(entry, &firmware);
     write_link(entry, drive, &firmware);
     entry.blank_line();
-    write_read_cache(entry, &firmware.cache);
-    write_write_cache(entry, &firmware.cache, differs);
+    write_read_cache(entry, &firmware.buffer);
+    write_write_cache(entry, &firmware.buffer, differs);
     entry.write_word("flush", "drains");
     differs.extend(unsupported_settings(&firmware));
 }
 
 fn write_queue(entry: &mut EntryWriter, firmware: &Firmware, differs: &mut Vec<String>) {
-    entry.write_integer("queue_depth", u64::from(firmware.queue_length.max(1)));
+    entry.write_integer("queue_depth", u64::from(firmware.queue_depth_max.max(1)));
     let (policy, distance, says) = scheduling_policy(&firmware.scheduler);
     entry.write_word("queue_policy", policy);
     if let Some(distance) = distance {
         entry.write_word("queue_distance", distance);
     }
     if policy == "aged_sptf" {
-        entry.write_number("aged_sptf_ms_per_s", firmware.scheduler.weight);
+        entry.write_number("aged_sptf_ms_per_s", firmware.scheduler.age_weight);
     }
     if policy == "v_scan" {
-        entry.write_number("v_scan_share", firmware.scheduler.weight.clamp(0.0, 1.0));
+        entry.write_number(
+            "v_scan_share",
+            firmware.scheduler.age_weight.clamp(0.0, 1.0),
+        );
     }
     // One command at a time has no order.
-    if firmware.queue_length > 1 {
+    if firmware.queue_depth_max > 1 {
         differs.extend(says.map(|says| {
-            let number = firmware.scheduler.policy;
+            let number = firmware.scheduler.policy_number;
             format!("Scheduling policy {number}: {says}; taken as {policy}")
         }));
     }
@@ -56,7 +65,7 @@ fn write_queue(entry: &mut EntryWriter, firmware: &Firmware, differs: &mut Vec<S
 /// differences.
 fn scheduling_policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
     let sector = Some("sector");
-    match of.policy {
+    match of.policy_number {
         2 => ("look", sector, None),
         3 => ("c_look", sector, None),
         4 => ("sstf", sector, None),
@@ -93,17 +102,21 @@ fn scheduling_policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Opt
 
 fn write_overheads(entry: &mut EntryWriter, firmware: &Firmware) {
     let scaled = |ms: f64| (firmware.request_overhead_ms + ms) * firmware.overhead_scale;
-    let is_early = firmware.cache.fast_write != FastWrite::None;
+    let is_early = firmware.buffer.fast_write != FastWriteSupport::None;
     let write = match is_early {
-        true => firmware.write_hit,
-        false => firmware.write_miss,
+        true => firmware.write_hit_ms,
+        false => firmware.write_miss_ms,
     };
     for (key, after_write, times) in [
-        ("read_hit_ms", "read_hit_after_write_ms", firmware.read_hit),
+        (
+            "read_hit_ms",
+            "read_hit_after_write_ms",
+            firmware.read_hit_ms,
+        ),
         (
             "read_miss_ms",
             "read_miss_after_write_ms",
-            firmware.read_miss,
+            firmware.read_miss_ms,
         ),
         ("write_ms", "write_after_write_ms", write),
     ] {
@@ -115,13 +128,13 @@ fn write_overheads(entry: &mut EntryWriter, firmware: &Firmware) {
     entry.write_number("write_completion_ms", end(firmware.write_completion_ms));
 }
 
-fn write_link(entry: &mut EntryWriter, drive: &Drive, firmware: &Firmware) {
+fn write_link(entry: &mut EntryWriter, drive: &SpecifiedDrive, firmware: &Firmware) {
     let rate = |sector_ms: f64| {
         let bytes_per_s = match sector_ms > 0.0 {
             true => (BLOCK_BYTES as f64 * 1e3 / sector_ms).round() as u64,
-            false => NO_LINK_BYTES_PER_S,
+            false => UNLIMITED_LINK_BYTES_PER_S,
         };
-        bytes_per_s.clamp(1000, NO_LINK_BYTES_PER_S)
+        bytes_per_s.clamp(1000, UNLIMITED_LINK_BYTES_PER_S)
     };
     let slowest = "the slowest of drive, bus and controller for a block";
     for (key, sector_ms) in [
@@ -132,26 +145,29 @@ fn write_link(entry: &mut EntryWriter, drive: &Drive, firmware: &Firmware) {
         entry.write_source(key, slowest);
     }
     let scaled = |ms: f64| ms * firmware.overhead_scale;
-    entry.write_number("link_overhead_ms", scaled(firmware.data_preparation_ms));
+    entry.write_number(
+        "link_overhead_ms",
+        scaled(firmware.write_data_preparation_ms),
+    );
     entry.write_source("link_overhead_ms", "Data preparation overhead");
     if drive.firmware.is_none() {
         return;
     }
-    let arbitration_ms = drive.path.map_or(0.0, |path| path.bus.arbitration_ms);
-    let reselect_ms = scaled(firmware.first_reselect_ms) + arbitration_ms;
+    let arbitration_ms = drive.data_path.map_or(0.0, |path| path.bus.arbitration_ms);
+    let reselect_ms = scaled(firmware.first_reselection_ms) + arbitration_ms;
     entry.write_number("link_reconnect_ms", reselect_ms);
     entry.write_source(
         "link_reconnect_ms",
         "First reselect overhead, Arbitration time",
     );
     let holds = |reads_or_writes: bool| reads_or_writes || firmware.never_disconnects;
-    entry.write_flag("link_holds_writes", holds(firmware.holds_bus_writing));
-    match holds(firmware.holds_bus_reading) {
+    entry.write_flag("link_holds_writes", holds(firmware.holds_bus_during_write));
+    match holds(firmware.holds_bus_during_read) {
         true => entry.write_word("link_reads", "held"),
         false => {
             entry.write_word("link_reads", "reconnected");
-            let share = match firmware.cache.read_water_mark_is_share {
-                true => firmware.cache.read_water_mark,
+            let share = match firmware.buffer.read_water_mark_is_share {
+                true => firmware.buffer.read_water_mark,
                 // At most a block of every read.
                 false => 0.0,
             };
@@ -161,7 +177,7 @@ fn write_link(entry: &mut EntryWriter, drive: &Drive, firmware: &Firmware) {
     }
 }
 
-fn write_read_cache(entry: &mut EntryWriter, cache: &Cache) {
+fn write_read_cache(entry: &mut EntryWriter, cache: &DriveBuffer) {
     let segments = match (cache.is_enabled, cache.has_separate_write_segment) {
         (true, false) => cache.segments,
         // One of them is for writes alone.
@@ -173,17 +189,17 @@ fn write_read_cache(entry: &mut EntryWriter, cache: &Cache) {
     entry.write_integer("segment_bytes", bytes(cache.segment_blocks));
     entry.write_word(
         "read_ahead",
-        match (cache.is_enabled, cache.read_ahead) {
-            (false, _) | (_, ReadAhead::None) => "none",
-            (true, ReadAhead::Track) => "track_end",
-            (true, ReadAhead::Cylinder) => "cylinder_end",
-            (true, ReadAhead::Segment) => "limit",
-            (true, ReadAhead::NextTrack) => "next_track_end",
+        match (cache.is_enabled, cache.read_ahead_extent) {
+            (false, _) | (_, ReadAheadExtent::None) => "none",
+            (true, ReadAheadExtent::TrackEnd) => "track_end",
+            (true, ReadAheadExtent::CylinderEnd) => "cylinder_end",
+            (true, ReadAheadExtent::SegmentSize) => "limit",
+            (true, ReadAheadExtent::NextTrackEnd) => "next_track_end",
         },
     );
     entry.write_word("read_ahead_after", "any_read");
     let (most, from) = match cache.read_ahead_blocks_max {
-        0 if cache.read_ahead_from_end => (cache.segment_blocks, "request_end"),
+        0 if cache.read_ahead_counts_from_end => (cache.segment_blocks, "request_end"),
         0 => (cache.segment_blocks, "request_start"),
         most => (most, "request_end"),
     };
@@ -192,11 +208,11 @@ fn write_read_cache(entry: &mut EntryWriter, cache: &Cache) {
     let least = bytes(cache.read_ahead_blocks_min);
     entry.write_integer("read_ahead_least_bytes", least);
     entry.write_flag("keep_passing_sectors", cache.reads_blocks_while_waiting);
-    entry.write_flag("read_ahead_after_hit", cache.read_ahead_on_idle_hit);
+    entry.write_flag("read_ahead_after_hit", cache.reads_ahead_on_idle_hit);
 }
 
-fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<String>) {
-    let is_on = cache.is_enabled && cache.fast_write != FastWrite::None;
+fn write_write_cache(entry: &mut EntryWriter, cache: &DriveBuffer, differs: &mut Vec<String>) {
+    let is_on = cache.is_enabled && cache.fast_write != FastWriteSupport::None;
     let segment_bytes = (u64::from(cache.segment_blocks) * BLOCK_BYTES).max(BLOCK_BYTES);
     let segments = match cache.has_separate_write_segment {
         true => 1,
@@ -212,12 +228,12 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<S
     );
     entry.write_integer("destage_bytes", segment_bytes);
     entry.write_number("destage_idle_ms", 0.0);
-    entry.write_flag("write_cache_read_hits", cache.reads_hit_written_data);
+    entry.write_flag("write_cache_read_hits", cache.written_data_serves_reads);
     entry.write_flag(
         "write_cache_appending_only",
-        cache.fast_write == FastWrite::Appending,
+        cache.fast_write == FastWriteSupport::AppendingToSegment,
     );
-    if cache.fast_write == FastWrite::Mixed {
+    if cache.fast_write == FastWriteSupport::Mixed {
         differs.push(
             "Fast write level 2: a write waits for buffer space; in DiskSim, any write that does not append waits"
                 .to_owned(),
@@ -229,7 +245,10 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<S
 fn unsupported_settings(firmware: &Firmware) -> Vec<String> {
     let free = "a write has no reselection time, and the modelled bus is free for other drives until the write data is transferred";
     let used = [
-        (firmware.holds_bus_writing, "Hold bus entire write xfer"),
+        (
+            firmware.holds_bus_during_write,
+            "Hold bus entire write xfer",
+        ),
         (firmware.never_disconnects, "Never disconnect"),
     ];
     let used = used.into_iter().filter(|(is_used, _)| *is_used);

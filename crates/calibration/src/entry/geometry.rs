@@ -1,8 +1,10 @@
 //! Geometry and seek times of a catalogue entry.
 
 use super::{EntryWriter, ZONE_COLUMNS};
-use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
-use diskperf_diskspecs::{Drive, Seek};
+use diskperf_diskspecs::layout::{
+    BlockLayout, CylinderMapping, PhysicalSector, SparingScheme, TrackZone, ZonedLayout,
+};
+use diskperf_diskspecs::{SeekCurve, SpecifiedDrive};
 
 /// Size of a DiskSim block, in bytes.
 pub const BLOCK_BYTES: u64 = 512;
@@ -12,24 +14,24 @@ const EXTENTS_MAX: usize = 1_000_000;
 /// or extents.
 pub(super) fn write_geometry(
     entry: &mut EntryWriter,
-    drive: &Drive,
+    drive: &SpecifiedDrive,
     differs: &mut Vec<String>,
 ) -> Result<usize, String> {
     let model = &drive.model;
     entry.write_integer("sector_bytes", BLOCK_BYTES);
     entry.write_integer("medium_sector_bytes", BLOCK_BYTES);
-    entry.write_integer("heads", u64::from(model.surfaces));
+    entry.write_integer("heads", u64::from(model.surface_count));
     let zones = match &model.layout {
-        Layout::Zoned(layout) => {
-            entry.write_integer("cylinders", u64::from(model.cylinders));
+        BlockLayout::Zoned(layout) => {
+            entry.write_integer("cylinders", u64::from(model.cylinder_count));
             write_zones(entry, layout, &zone_rows(layout));
             layout.zones().len()
         }
-        Layout::Mapped(_) | Layout::Indexed(_) => {
+        BlockLayout::Mapped(_) | BlockLayout::Indexed(_) => {
             let rows = extent_rows(&model.layout)?;
             // What replaces a bad sector may lie behind all others.
             let last = rows.iter().map(|row| row[2] as u64 + 1).max();
-            let stated = u64::from(model.cylinders);
+            let stated = u64::from(model.cylinder_count);
             let cylinders = stated.max(last.unwrap_or(1));
             if cylinders > stated {
                 differs.push(format!(
@@ -47,7 +49,7 @@ pub(super) fn write_geometry(
         }
     };
     entry.blank_line();
-    write_seek(entry, &model.mechanics.seek);
+    write_seek(entry, &model.mechanics.seek_curve);
     entry.write_number("head_switch_ms", model.mechanics.head_switch_ms);
     entry.write_number("write_settle_ms", model.mechanics.write_settle_ms);
     entry.write_number("spindle_rpm", model.mechanics.rotation_rpm);
@@ -55,16 +57,16 @@ pub(super) fn write_geometry(
 }
 
 fn zone_rows(layout: &ZonedLayout) -> Vec<Vec<f64>> {
-    let row = |zone: &Zone| {
+    let row = |zone: &TrackZone| {
         vec![
             f64::from(zone.first_cylinder),
             f64::from(zone.last_cylinder),
             f64::from(zone.sectors_per_track),
-            zone.offset,
+            zone.start_angle,
             zone.track_skew,
             zone.cylinder_skew,
             0.0,
-            zone.dead_sectors as f64,
+            zone.unused_sectors as f64,
             spares_per_unit(layout, zone),
         ]
     };
@@ -72,10 +74,10 @@ fn zone_rows(layout: &ZonedLayout) -> Vec<Vec<f64>> {
 }
 
 /// Returns the spare sectors of a zone; a layout without a sparing scheme has none.
-fn spares_per_unit(layout: &ZonedLayout, zone: &Zone) -> f64 {
+fn spares_per_unit(layout: &ZonedLayout, zone: &TrackZone) -> f64 {
     match layout.sparing() {
-        Sparing::None => 0.0,
-        _ => zone.spares as f64,
+        SparingScheme::None => 0.0,
+        _ => zone.spare_count as f64,
     }
 }
 
@@ -84,18 +86,18 @@ fn write_zones(entry: &mut EntryWriter, layout: &ZonedLayout, rows: &[Vec<f64>])
     entry.write_word(
         "track_order",
         match layout.mapping() {
-            Mapping::Ascending => "cylinders",
-            Mapping::SerpentineByZone => "serpentine",
-            Mapping::SerpentineByCylinder => "serpentine_by_cylinder",
+            CylinderMapping::Ascending => "cylinders",
+            CylinderMapping::SerpentineByZone => "serpentine",
+            CylinderMapping::SerpentineByCylinder => "serpentine_by_cylinder",
         },
     );
     entry.write_word("sparing", sparing_name(layout.sparing()));
-    if layout.sparing() == Sparing::RangeEnd {
+    if layout.sparing() == SparingScheme::RangeEnd {
         let cylinders = u64::from(layout.range_cylinders());
         entry.write_integer("sparing_range_cylinders", cylinders);
     }
     entry.write_rows("zone_table", ZONE_COLUMNS, rows);
-    if layout.sparing() == Sparing::None {
+    if layout.sparing() == SparingScheme::None {
         return;
     }
     let numbered = || layout.zones().iter().enumerate();
@@ -111,27 +113,27 @@ fn write_zones(entry: &mut EntryWriter, layout: &ZonedLayout, rows: &[Vec<f64>])
     entry.write_rows("defect_table", "zone, defect, replacement", &defects);
 }
 
-fn sparing_name(of: Sparing) -> &'static str {
+fn sparing_name(of: SparingScheme) -> &'static str {
     match of {
-        Sparing::None => "none",
-        Sparing::Tracks => "tracks",
-        Sparing::CylinderEnd => "cylinder_end",
-        Sparing::TrackEnd => "track_end",
-        Sparing::CylinderEndSlipOn => "cylinder_end_slipping",
-        Sparing::CylinderFront => "cylinder_front",
-        Sparing::CylinderFrontSlipOn => "cylinder_front_slipping",
-        Sparing::DiskEnd => "slipping",
-        Sparing::RangeEnd => "range",
-        Sparing::ZoneEnd => "zone",
-        Sparing::ZoneEndSlipOn => "zone_slipping",
+        SparingScheme::None => "none",
+        SparingScheme::Tracks => "tracks",
+        SparingScheme::CylinderEnd => "cylinder_end",
+        SparingScheme::TrackEnd => "track_end",
+        SparingScheme::CylinderEndSliding => "cylinder_end_slipping",
+        SparingScheme::CylinderFront => "cylinder_front",
+        SparingScheme::CylinderFrontSliding => "cylinder_front_slipping",
+        SparingScheme::DiskEnd => "slipping",
+        SparingScheme::RangeEnd => "range",
+        SparingScheme::ZoneEnd => "zone",
+        SparingScheme::ZoneEndSliding => "zone_slipping",
     }
 }
 
 /// Returns the extents of neighbouring sectors of a layout without zones.
-fn extent_rows(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
-    let (blocks, mut rows, mut block) = (layout.blocks(), Vec::new(), 0);
+fn extent_rows(layout: &BlockLayout) -> Result<Vec<Vec<f64>>, String> {
+    let (blocks, mut rows, mut block) = (layout.block_count(), Vec::new(), 0);
     while block < blocks {
-        let spot = layout.spot(block).ok_or("a block has no place")?;
+        let spot = layout.locate_block(block).ok_or("a block has no place")?;
         let run = run_length(layout, block, &spot);
         if rows.len() == EXTENTS_MAX {
             return Err(format!(
@@ -154,10 +156,10 @@ fn extent_rows(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
 
 /// Returns the number of contiguous blocks on one track from this block on. It checks block by
 /// block, because any block in between may be relocated.
-fn run_length(layout: &Layout, block: u64, first: &Spot) -> u64 {
+fn run_length(layout: &BlockLayout, block: u64, first: &PhysicalSector) -> u64 {
     let most = u64::from(first.sectors_per_track - first.sector);
     let goes_on = |blocks: &u64| {
-        layout.spot(block + blocks).is_some_and(|spot| {
+        layout.locate_block(block + blocks).is_some_and(|spot| {
             (spot.cylinder, spot.head) == (first.cylinder, first.head)
                 && u64::from(spot.sector) == u64::from(first.sector) + blocks
         })
@@ -165,10 +167,10 @@ fn run_length(layout: &Layout, block: u64, first: &Spot) -> u64 {
     1 + (1..most).take_while(goes_on).count() as u64
 }
 
-fn write_seek(entry: &mut EntryWriter, seek: &Seek) {
+fn write_seek(entry: &mut EntryWriter, seek: &SeekCurve) {
     match seek {
-        Seek::Constant { time_ms } => entry.write_number("seek_constant_ms", *time_ms),
-        Seek::ThreePoints {
+        SeekCurve::Constant { time_ms } => entry.write_number("seek_constant_ms", *time_ms),
+        SeekCurve::ThreePoints {
             single_ms,
             average_ms,
             full_ms,
@@ -177,14 +179,14 @@ fn write_seek(entry: &mut EntryWriter, seek: &Seek) {
             entry.write_number("seek_average_ms", *average_ms);
             entry.write_number("seek_maximum_ms", *full_ms);
         }
-        Seek::Hpl {
+        SeekCurve::HplFormula {
             values,
             first_ten_ms: None,
         } => {
             let columns = "V1 to V6 of Hewlett-Packard's equation";
             entry.write_rows("seek_hpl", columns, &[values.to_vec()]);
         }
-        Seek::Hpl {
+        SeekCurve::HplFormula {
             values: [v1, ..],
             first_ten_ms: Some(_),
         } => {
@@ -192,11 +194,11 @@ fn write_seek(entry: &mut EntryWriter, seek: &Seek) {
             let last = (*v1).clamp(11.0, 100_000.0) as u32 + 1;
             let distances = (1..=last).chain([last + 1]);
             let rows: Vec<Vec<f64>> = distances
-                .map(|distance| vec![f64::from(distance), seek.time_ms(distance, u32::MAX)])
+                .map(|distance| vec![f64::from(distance), seek.seek_ms(distance, u32::MAX)])
                 .collect();
             entry.write_rows("seek_table", "cylinders, ms", &rows);
         }
-        Seek::Table(table) => {
+        SeekCurve::Table(table) => {
             let points = table.points().iter();
             let rows: Vec<Vec<f64>> = points
                 .map(|(cylinders, ms)| vec![f64::from(*cylinders), *ms])

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// DiskSim parameters from which each catalogue key is derived. The first one that a file contains
 /// applies.
 #[rustfmt::skip]
-const MADE_OF: [(&str, &[&str]); 38] = [
+const SOURCE_KEYS: [(&str, &[&str]); 38] = [
     ("heads", &["Number of data surfaces"]),
     ("cylinders", &["Number of cylinders"]),
     ("sparing_range_cylinders", &["Rangesize for sparing"]),
@@ -48,8 +48,8 @@ const MADE_OF: [(&str, &[&str]); 38] = [
 ];
 
 /// Returns the DiskSim parameters from which a catalogue key is derived.
-pub fn made_of(key: &str) -> &'static [&'static str] {
-    let found = MADE_OF.iter().find(|(name, _)| *name == key);
+pub fn source_keys(key: &str) -> &'static [&'static str] {
+    let found = SOURCE_KEYS.iter().find(|(name, _)| *name == key);
     found.map_or(&[], |(_, keys)| keys)
 }
 
@@ -58,7 +58,7 @@ const TIME_MS_MAX: f64 = 1000.0;
 const BUFFER_BYTES_MAX: f64 = 1e12;
 
 /// Value ranges of a modelled drive, for keys where DiskSim accepts a wider range.
-const RANGES: [(&str, RangeInclusive<f64>); 25] = [
+const KEY_RANGES: [(&str, RangeInclusive<f64>); 25] = [
     ("cylinders", 1.0..=CYLINDERS_MAX as f64),
     ("spindle_rpm", 60.0..=30_000.0),
     ("seek_constant_ms", 0.0..=TIME_MS_MAX),
@@ -87,8 +87,8 @@ const RANGES: [(&str, RangeInclusive<f64>); 25] = [
 ];
 
 /// Returns the range of a key in a modelled drive, if it is narrower than DiskSim's.
-pub(super) fn range(key: &str) -> Option<&'static RangeInclusive<f64>> {
-    let found = RANGES.iter().find(|(name, _)| *name == key);
+pub(super) fn key_range(key: &str) -> Option<&'static RangeInclusive<f64>> {
+    let found = KEY_RANGES.iter().find(|(name, _)| *name == key);
     found.map(|(_, range)| range)
 }
 
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn the_keys_of_entries_are_those_that_are_written() {
         let written = [include_str!("geometry.rs"), include_str!("electronics.rs")];
-        for (number, (key, _)) in MADE_OF.iter().enumerate() {
+        for (number, (key, _)) in SOURCE_KEYS.iter().enumerate() {
             let quoted = format!("\"{key}\"");
             assert!(written.iter().any(|text| text.contains(&quoted)), "{key}");
             assert!(
-                MADE_OF[..number].iter().all(|(other, _)| other != key),
+                SOURCE_KEYS[..number].iter().all(|(other, _)| other != key),
                 "{key}"
             );
         }

@@ -4,26 +4,26 @@ use super::*;
 
 /// Window as a part of a revolution, and the share of writes in such a window that proves that they
 /// do not wait for the platter. The times of waiting writes are spread evenly over a revolution.
-const EARLY_WINDOW_REV: f64 = 0.25;
-const EARLY_SHARE: f64 = 0.5;
+const EARLY_WRITE_WINDOW_REV: f64 = 0.25;
+const EARLY_WRITE_SHARE_MIN: f64 = 0.5;
 
 impl FitState<'_> {
     /// Determines whether the disk completes writes before they are on the medium. Times of writes
     /// that wait for the platter spread over at least a revolution.
     pub(super) fn fit_write_cache(&mut self) {
-        let writes = self.placed.iter();
-        let writes = writes.filter(|one| one.request.operation == Operation::Write);
+        let writes = self.requests.iter();
+        let writes = writes.filter(|one| one.request.operation == ValidationOperation::Write);
         let mut times_us: Vec<f64> = writes.map(|write| self.time_to_sector_us(write)).collect();
         if times_us.is_empty() {
             return;
         }
         times_us.sort_by(f64::total_cmp);
-        let window_us = EARLY_WINDOW_REV * self.period_us();
+        let window_us = EARLY_WRITE_WINDOW_REV * self.period_us();
         let within = |(index, from_us): (usize, &f64)| {
             times_us.partition_point(|time_us| *time_us <= from_us + window_us) - index
         };
         let within = times_us.iter().enumerate().map(within).max().unwrap_or(0);
-        let is_early = within as f64 > EARLY_SHARE * times_us.len() as f64;
+        let is_early = within as f64 > EARLY_WRITE_SHARE_MIN * times_us.len() as f64;
         match (&mut self.disk.write_cache, is_early) {
             (Some(cache), true) => cache.appending_only = false,
             (cache @ None, true) => {
@@ -40,7 +40,7 @@ impl FitState<'_> {
             }
             (cache, false) => *cache = None,
         }
-        self.put_chosen_parameter("cache.early_writes", is_early);
+        self.add_chosen_parameter("cache.early_writes", is_early);
     }
 
     pub(super) fn fit_cache(&mut self) {
@@ -48,32 +48,37 @@ impl FitState<'_> {
         let zones = layout.zones.iter().map(|zone| zone.sectors_per_track);
         let extents = layout.extents.iter().map(|of| of.sectors_per_track);
         let track = zones.chain(extents).max().unwrap_or(1);
-        let is_fast = |placed: &Placed| self.is_fast(placed);
-        let judge = ReadCacheJudge {
+        let is_fast = |placed: &LocatedRequest| self.is_fast(placed);
+        let judge = ReadCacheSearch {
             disk: &self.disk,
-            placed: self.placed,
-            think: self.given.think,
+            placed: self.requests,
+            think: self.input.think_position,
             is_fast: &is_fast,
         };
-        let chosen = judge.best_rule(&self.given.filed.read_cache, track);
+        let chosen = judge.best_rule(&self.input.specified_disk.read_cache, track);
         self.parameters.extend(cache_parameters(&chosen));
-        self.disk.read_cache = chosen.rule;
+        self.disk.read_cache = chosen.read_cache;
     }
 
     /// Determines how many extents of writes the buffer accepts before a write must wait, by the
     /// number that most writes agree with.
-    pub(super) fn fit_write_room(&mut self) {
+    pub(super) fn fit_write_buffer(&mut self) {
         const WRITE_EXTENTS: [u32; 4] = [1, 2, 4, 16];
         let Some(filed) = self.disk.write_cache.clone() else {
             return;
         };
         let met = |disk: &DiskSpecification| {
             let mut met = 0usize;
-            replay_each(disk, self.placed, self.given.think, |placed, served| {
-                let error_us = (served.service_us - placed.request.service_us).abs();
-                let is_write = placed.request.operation == Operation::Write;
-                met += usize::from(is_write && error_us <= PREDICTED_US_MAX);
-            });
+            replay_each(
+                disk,
+                self.requests,
+                self.input.think_position,
+                |placed, served| {
+                    let error_us = (served.service_us - placed.request.service_us).abs();
+                    let is_write = placed.request.operation == ValidationOperation::Write;
+                    met += usize::from(is_write && error_us <= PREDICTED_US_MAX);
+                },
+            );
             met
         };
         let mut best = (met(&self.disk), filed.clone());
@@ -93,14 +98,14 @@ impl FitState<'_> {
                 best = (met, other);
             }
         }
-        self.put_chosen_parameter("cache.write_extents", best.1.most_extents);
+        self.add_chosen_parameter("cache.write_extents", best.1.most_extents);
         self.disk.write_cache = Some(best.1);
     }
 }
 
-fn cache_parameters(chosen: &ChosenReadCache) -> Vec<Parameter> {
-    let rule = &chosen.rule;
-    let exact = |name: &str, value: f64| Parameter::exact(format!("cache.{name}"), value);
+fn cache_parameters(chosen: &ChosenReadCache) -> Vec<FittedParameter> {
+    let rule = &chosen.read_cache;
+    let exact = |name: &str, value: f64| FittedParameter::exact(format!("cache.{name}"), value);
     let flag = |name: &str, value: bool| exact(name, f64::from(value));
     let mut all = vec![
         exact("segments", rule.segments.into()),
@@ -129,7 +134,7 @@ fn cache_parameters(chosen: &ChosenReadCache) -> Vec<Parameter> {
     };
     if is_limited {
         let ends = (chosen.limits.0.into(), chosen.limits.1.into());
-        all.push(Parameter::within(
+        all.push(FittedParameter::with_interval(
             "cache.read_ahead_blocks",
             blocks.into(),
             ends,

@@ -11,11 +11,11 @@ impl FitState<'_> {
         let mut shifts_us = [0.0; 3];
         let mut errors_us = [0.0; 3];
         for _ in 0..CONSTANT_ROUNDS {
-            let replayed = replay(&self.disk, self.placed, self.given.think);
+            let replayed = replay_requests(&self.disk, self.requests, self.input.think_position);
             let off = |kind: usize| {
-                let own = self.placed.iter().zip(&replayed).filter(|(placed, one)| {
-                    kind == match (placed.request.operation, one.answer) {
-                        (Operation::Write, _) => 2,
+                let own = self.requests.iter().zip(&replayed).filter(|(placed, one)| {
+                    kind == match (placed.request.operation, one.cache_answer) {
+                        (ValidationOperation::Write, _) => 2,
                         (_, Answer::Medium) => 0,
                         _ => 1,
                     }
@@ -39,11 +39,12 @@ impl FitState<'_> {
                 errors_us[kind] = error_us;
             }
         }
-        self.means.clear();
+        self.mean_parameters.clear();
         for kind in (0..3).filter(|kind| kinds[*kind] && errors_us[*kind] > 0.0) {
             let name = format!("mean.{}_us", names[kind]);
-            let constant = Parameter::around(name, shifts_us[kind], errors_us[kind]);
-            self.means.push(constant);
+            let constant =
+                FittedParameter::with_standard_error(name, shifts_us[kind], errors_us[kind]);
+            self.mean_parameters.push(constant);
         }
     }
 
@@ -52,19 +53,21 @@ impl FitState<'_> {
         let mut hits: [Vec<(f64, f64)>; 4] = Default::default();
         let mut writes: [Vec<(f64, f64)>; 4] = Default::default();
         let is_write_through = self.is_write_through();
-        let mut last: Option<Request> = None;
+        let mut last: Option<ValidationRequest> = None;
         replay_each(
             &self.disk,
-            self.placed,
-            self.given.think,
+            self.requests,
+            self.input.think_position,
             |placed, served| {
                 let request = &placed.request;
-                let point = (f64::from(request.blocks), request.service_us);
+                let point = (f64::from(request.block_count), request.service_us);
                 let before = predecessor(last.as_ref(), request, served) as usize;
                 match request.operation {
-                    Operation::Read if self.is_fast(placed) => hits[before].push(point),
+                    ValidationOperation::Read if self.is_fast(placed) => hits[before].push(point),
                     // A write may wait until the one before it is on the medium.
-                    Operation::Write if !is_write_through && !served.seen.arm_is_busy => {
+                    ValidationOperation::Write
+                        if !is_write_through && !served.observation.arm_is_busy =>
+                    {
                         writes[before].push(point);
                     }
                     _ => {}
@@ -72,18 +75,18 @@ impl FitState<'_> {
                 last = Some(*request);
             },
         );
-        if let Some(after) = self.fit_overheads("buffer", &hits, self.crossing_us) {
+        if let Some(after) = self.fit_overheads("buffer", &hits, self.link_block_us) {
             self.disk.overheads.read_hit = after;
         }
         let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
-        let line = affine::fit(&all, self.crossing_us);
-        let mut block_us = self.crossing_us;
+        let line = affine::fit_linear_cost(&all, self.link_block_us);
+        let mut block_us = self.link_block_us;
         if let Some((line, errors)) =
-            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE_MAX * line.block_us)
         {
             block_us = line.block_us;
             self.disk.link.write_bytes_per_s = Some(bytes_per_s(block_us));
-            self.put_parameter("bus.write_block_us", block_us, errors[1]);
+            self.add_parameter("bus.write_block_us", block_us, errors[1]);
         }
         if let Some(after) = self.fit_overheads("early_write", &writes, block_us) {
             self.disk.overheads.write = after;
@@ -104,12 +107,12 @@ impl FitState<'_> {
         let mut found = [None; 4];
         for (before, name) in PREDECESSOR_KEYS {
             let own = affine::fit_constant(&points[before as usize], block_us);
-            found[before as usize] = own.map(|own| ms(own.0.max(0.0)));
+            found[before as usize] = own.map(|own| rounded_ms(own.0.max(0.0)));
             if let Some((fixed_us, error_us)) = own {
-                self.put_parameter(format!("{kind}.{name}.fixed_us"), fixed_us, error_us);
+                self.add_parameter(format!("{kind}.{name}.fixed_us"), fixed_us, error_us);
             }
         }
-        let common_ms = ms(common_us.max(0.0));
+        let common_ms = rounded_ms(common_us.max(0.0));
         Some(After {
             after_read_ms: found[Before::Read as usize].unwrap_or(common_ms),
             after_write_ms: found[Before::Write as usize].unwrap_or(common_ms),
@@ -120,15 +123,19 @@ impl FitState<'_> {
 }
 
 /// Returns the circumstance by which the modelled firmware selects its overhead.
-fn predecessor(last: Option<&Request>, request: &Request, served: &ServedRequest) -> Before {
-    let follows = |last: &Request| {
+fn predecessor(
+    last: Option<&ValidationRequest>,
+    request: &ValidationRequest,
+    served: &ServedRequest,
+) -> Before {
+    let follows = |last: &ValidationRequest| {
         last.operation == request.operation
-            && last.first_block + u64::from(last.blocks) == request.first_block
+            && last.first_block + u64::from(last.block_count) == request.first_block
     };
     match last {
-        _ if served.seen.reads_ahead => Before::ReadingAhead,
+        _ if served.observation.reads_ahead => Before::ReadingAhead,
         Some(last) if follows(last) => Before::Sequential,
-        Some(last) if last.operation == Operation::Write => Before::Write,
+        Some(last) if last.operation == ValidationOperation::Write => Before::Write,
         _ => Before::Read,
     }
 }

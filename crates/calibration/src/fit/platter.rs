@@ -9,70 +9,79 @@ const SWITCH_STEP_MS: f64 = 0.1;
 impl FitState<'_> {
     /// Fits the transfer time of a block on the bus: from the length of buffer reads, else from the
     /// length of early-completed writes, else from the agreement of the phases of media reads.
-    pub(super) fn fit_crossing(&mut self) {
-        let phase = self.given.phase;
-        let slope = |operation: Operation, limit_us: f64| {
-            let is_fast = |placed: &&Placed| {
+    pub(super) fn fit_link_transfer(&mut self) {
+        let phase = self.input.phase;
+        let slope = |operation: ValidationOperation, limit_us: f64| {
+            let is_fast = |placed: &&LocatedRequest| {
                 placed.request.operation == operation && self.time_to_sector_us(placed) < limit_us
             };
-            let point =
-                |placed: &Placed| (f64::from(placed.request.blocks), placed.request.service_us);
-            let fast: Vec<(f64, f64)> = self.placed.iter().filter(is_fast).map(point).collect();
-            let line = affine::fit(&fast, self.crossing_us);
-            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE * line.block_us)
+            let point = |placed: &LocatedRequest| {
+                (
+                    f64::from(placed.request.block_count),
+                    placed.request.service_us,
+                )
+            };
+            let fast: Vec<(f64, f64)> = self.requests.iter().filter(is_fast).map(point).collect();
+            let line = affine::fit_linear_cost(&fast, self.link_block_us);
+            line.filter(|(line, errors)| errors[1] < SLOPE_ERROR_SHARE_MAX * line.block_us)
         };
         // A bus carries what is written as fast as what is read, unless reads tell otherwise.
-        let by_writes = || slope(Operation::Write, self.buffer_limit_us(Operation::Write));
+        let by_writes = || {
+            slope(
+                ValidationOperation::Write,
+                self.find_buffer_limit_us(ValidationOperation::Write),
+            )
+        };
         let (value, error) = match (
-            slope(Operation::Read, self.limit_us).or_else(by_writes),
+            slope(ValidationOperation::Read, self.fast_request_us_max).or_else(by_writes),
             phase,
         ) {
             (Some((line, errors)), _) => (line.block_us, errors[1]),
             (None, Some(phase)) => (phase.transfer_us, 0.0),
             (None, None) => return,
         };
-        self.crossing_us = value;
+        self.link_block_us = value;
         self.disk.link.bytes_per_s = bytes_per_s(value);
         if !self.is_write_through() {
             self.disk.link.write_bytes_per_s = Some(bytes_per_s(value));
         }
         self.parameters
             .retain(|one| one.name != "bus.read_block_us");
-        self.put_parameter("bus.read_block_us", value, error);
+        self.add_parameter("bus.read_block_us", value, error);
     }
 
     pub(super) fn find_angles(&mut self) {
-        if self.given.phase.is_none() {
+        if self.input.phase.is_none() {
             return;
         }
         let completions_us = self.completions_us();
         let half_us = self.period_us() / 2.0;
-        let references = |operation: Operation| {
-            let waited = |(placed, _): &(&Placed, &f64)| {
+        let references = |operation: ValidationOperation| {
+            let waited = |(placed, _): &(&LocatedRequest, &f64)| {
                 placed.request.operation == operation
-                    && placed.pieces.len() == 1
+                    && placed.track_pieces.len() == 1
                     && self.time_to_sector_us(placed) > half_us
             };
-            let reference = |(placed, completion_us): (&Placed, &f64)| Reference {
-                place: *placed.first(),
+            let reference = |(placed, completion_us): (&LocatedRequest, &f64)| PlatterReference {
+                block_address: *placed.first_address(),
                 completion_us: *completion_us,
-                blocks: placed.request.blocks.into(),
+                host_blocks: placed.request.block_count.into(),
             };
-            let all = self.placed.iter().zip(&completions_us);
+            let all = self.requests.iter().zip(&completions_us);
             all.filter(waited)
                 .map(reference)
-                .collect::<Vec<Reference>>()
+                .collect::<Vec<PlatterReference>>()
         };
-        let layout = &self.given.filed.mechanism.layout;
+        let layout = &self.input.specified_disk.mechanism.layout;
         let (zones, surfaces) = (layout.zones.len(), layout.surfaces);
-        let reads = references(Operation::Read);
-        let start = (self.period_us(), self.crossing_us);
-        let found = angles::find(&reads, zones, surfaces, start);
-        let writes = references(Operation::Write);
-        self.r = found.r;
-        self.stretches = found.stretches;
+        let reads = references(ValidationOperation::Read);
+        let start = (self.period_us(), self.link_block_us);
+        let found = angles::find_angles(&reads, zones, surfaces, start);
+        let writes = references(ValidationOperation::Write);
+        self.agreement = found.agreement;
+        self.phase_segments = found.phase_segments;
         self.disk.mechanism.period_ns = found.period_us * 1e3;
-        put_angles(&mut self.disk, &found.angles);
+        propose_angles(&mut self.disk, &found.angles);
         self.parameters.extend(found.parameters);
         if self.is_write_through() {
             self.find_write_end(&found.angles, &reads, &writes);
@@ -81,41 +90,46 @@ impl FitState<'_> {
 
     /// Determines the time from last sector to completion of a write beyond that of a read: the
     /// difference of their mean directions.
-    fn find_write_end(&mut self, angles: &Angles, reads: &[Reference], writes: &[Reference]) {
-        let (period_us, crossing_us) = (self.period_us(), self.crossing_us);
+    fn find_write_end(
+        &mut self,
+        angles: &AngleSource,
+        reads: &[PlatterReference],
+        writes: &[PlatterReference],
+    ) {
+        let (period_us, crossing_us) = (self.period_us(), self.link_block_us);
         let begun = reads.iter().map(|read| {
             read.first_block_rev(period_us, crossing_us)
-                - angles.angle_of(&read.place)
-                - self.stretches.turned_at(read.completion_us)
+                - angles.block_angle(&read.block_address)
+                - self.phase_segments.phase_shift_at(read.completion_us)
         });
         let ended = writes.iter().map(|write| {
-            let sectors = write.blocks / f64::from(write.place.sectors_per_track);
+            let sectors = write.host_blocks / f64::from(write.block_address.sectors_per_track);
             write.completion_us / period_us
-                - angles.angle_of(&write.place)
+                - angles.block_angle(&write.block_address)
                 - sectors
-                - self.stretches.turned_at(write.completion_us)
+                - self.phase_segments.phase_shift_at(write.completion_us)
         });
         let (Some(read), Some(write)) = (scan_mean_direction(begun), scan_mean_direction(ended))
         else {
             return;
         };
-        let later_us = wrapped(write.0 - read.0) * period_us;
+        let later_us = wrap_revolutions(write.0 - read.0) * period_us;
         let error_us = (-2.0 * write.1.ln()).max(0.0).sqrt() / std::f64::consts::TAU * period_us
             / (writes.len() as f64).sqrt();
         self.write_end_us = later_us;
         let sector_us = period_us / mean_sectors_per_track(&self.disk);
-        self.disk.overheads.write_completion_ms = ms((later_us + sector_us).max(0.0));
-        self.put_parameter("bus.write_end_us", later_us, error_us);
+        self.disk.overheads.write_completion_ms = rounded_ms((later_us + sector_us).max(0.0));
+        self.add_parameter("bus.write_end_us", later_us, error_us);
     }
 
     /// Returns the service time that separates buffer reads from reads that waited for the platter,
     /// in microseconds: the middle of the widest gap below half a revolution.
-    pub(super) fn buffer_limit_us(&self, operation: Operation) -> f64 {
+    pub(super) fn find_buffer_limit_us(&self, operation: ValidationOperation) -> f64 {
         const HISTOGRAM_BINS: usize = 200;
         let half_us = self.period_us() / 2.0;
         let mut bins = [0usize; HISTOGRAM_BINS];
         for placed in self
-            .placed
+            .requests
             .iter()
             .filter(|placed| placed.request.operation == operation)
         {
@@ -137,7 +151,7 @@ impl FitState<'_> {
         // Reads that all wait for the platter come evenly over a revolution: no stretch of it
         // is empty, and none of them is from the buffer.
         let reads = self
-            .placed
+            .requests
             .iter()
             .filter(|placed| placed.request.operation == operation);
         let evenly = reads.count() * PEAK_BINS / (2 * HISTOGRAM_BINS);
@@ -153,7 +167,7 @@ impl FitState<'_> {
     /// support this than the setting of the files.
     pub(super) fn choose_zero_latency(&mut self) {
         let mut best = (self.count_predicted(&self.disk), self.disk.clone());
-        let chance = self.chance_predicted();
+        let chance = self.predicted_by_chance();
         for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut other = self.disk.clone();
             other.mechanism.zero_latency_reads = reads;
@@ -172,7 +186,7 @@ impl FitState<'_> {
         self.parameters
             .retain(|one| !one.name.starts_with("zero_latency."));
         for (name, value) in chosen {
-            self.put_chosen_parameter(name, value);
+            self.add_chosen_parameter(name, value);
         }
     }
 
@@ -186,7 +200,7 @@ impl FitState<'_> {
             disk.mechanism.head_switch_ms = head_switch_ms;
             disk
         });
-        self.choose(heads.collect(), "switch.head_ms", |disk| {
+        self.choose_setting(heads.collect(), "switch.head_ms", |disk| {
             disk.mechanism.head_switch_ms
         });
         if !self.is_write_through() {
@@ -198,12 +212,12 @@ impl FitState<'_> {
             disk.mechanism.write_settle_ms = settle_ms;
             if let Some(SeekSpecification::Table { points }) = &mut disk.mechanism.write_seek {
                 for (_, time_ms) in points {
-                    *time_ms = ms((*time_ms - more_ms).max(0.0) * 1e3);
+                    *time_ms = rounded_ms((*time_ms - more_ms).max(0.0) * 1e3);
                 }
             }
             disk
         });
-        self.choose(settles.collect(), "switch.write_settle_ms", |disk| {
+        self.choose_setting(settles.collect(), "switch.write_settle_ms", |disk| {
             disk.mechanism.write_settle_ms
         });
     }

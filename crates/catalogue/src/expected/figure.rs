@@ -73,7 +73,7 @@ pub enum FlashFigure {
 
 impl Figure {
     /// Returns all figures of disks and flash drives.
-    pub fn all() -> impl Iterator<Item = Figure> + Clone {
+    pub fn iter_all() -> impl Iterator<Item = Figure> + Clone {
         let disk = DiskFigure::ALL.into_iter().map(Figure::Disk);
         disk.chain(FlashFigure::ALL.into_iter().map(Figure::Flash))
     }
@@ -100,7 +100,7 @@ impl TryFrom<String> for Figure {
     type Error = UnknownFigure;
 
     fn try_from(name: String) -> Result<Self, UnknownFigure> {
-        Figure::all()
+        Figure::iter_all()
             .find(|figure| figure.name() == name)
             .ok_or(UnknownFigure(name))
     }
@@ -112,7 +112,7 @@ pub struct UnknownFigure(String);
 
 impl fmt::Display for UnknownFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let near = names::suggest_names(&self.0, Figure::all().map(Figure::name));
+        let near = names::suggest_names(&self.0, Figure::iter_all().map(Figure::name));
         write!(f, "there is no figure `{}`: {near}", self.0)
     }
 }

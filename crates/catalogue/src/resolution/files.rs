@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::component::Component;
-use super::super::file::File;
+use super::super::file::CatalogueFile;
 use super::super::names;
 use super::super::read_file;
-use super::super::shape::{ParsedValue, ValueShape};
-use super::super::system::{Layer, Part};
+use super::super::shape::{ParsedValue, ValueKind};
+use super::super::system::{SystemPart, ValueLayer};
 use super::super::value::Table;
-use super::{Resolution, SourceLayer};
+use super::{SourceLayer, SystemResolver};
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::SourceSpan;
 
-impl Resolution<'_> {
+impl SystemResolver<'_> {
     /// Returns the files of a system, from lowest to highest precedence. `None` if a file is
     /// missing or cannot be read, which is recorded as a problem.
     pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<SourceLayer>> {
@@ -22,7 +22,8 @@ impl Resolution<'_> {
             match read_file(Path::new(target)) {
                 Ok(file) => {
                     let level = self.parse_layer(&file)?;
-                    if let Some(problem) = component_file(Path::new(target), &level.table) {
+                    if let Some(problem) = misplaced_component_file(Path::new(target), &level.table)
+                    {
                         self.push_problem(problem);
                         return None;
                     }
@@ -34,21 +35,21 @@ impl Resolution<'_> {
                 }
             }
         } else {
-            self.named_system(target, None)?
+            self.named_system_layers(target, None)?
         };
         let Some((base, place)) = top
             .first()
-            .and_then(|level| self.extended_name(&level.table))
+            .and_then(|level| self.extended_file_name(&level.table))
         else {
             return Some(top);
         };
-        let mut layers = self.named_system(&base, Some(&place))?;
+        let mut layers = self.named_system_layers(&base, Some(&place))?;
         let own = |level: &SourceLayer| level.file.as_ref().map(|file| file.name().to_owned());
         if layers.iter().any(|level| own(level) == own(&top[0])) {
             self.push_problem(Problem::error(format!("`{base}` extends itself")).at(&place, ""));
             return None;
         }
-        if let Some((_, deeper)) = self.extended_name(&layers[0].table) {
+        if let Some((_, deeper)) = self.extended_file_name(&layers[0].table) {
             self.push_problem(nested_extends(&base, &place, &deeper));
             return None;
         }
@@ -57,7 +58,7 @@ impl Resolution<'_> {
     }
 
     /// Returns the file of `NAME`, or both files of `NAME:VARIANT`.
-    fn named_system(
+    fn named_system_layers(
         &mut self,
         target: &str,
         place: Option<&SourceSpan>,
@@ -89,7 +90,7 @@ impl Resolution<'_> {
             files.iter().map(|file| self.parse_layer(file)).collect();
         let levels = levels?;
         if let [_, variant] = levels.as_slice()
-            && let Some((_, place)) = self.extended_name(&variant.table)
+            && let Some((_, place)) = self.extended_file_name(&variant.table)
         {
             let title = "a variant holds what differs from its system, and extends nothing else";
             self.push_problem(Problem::error(title).at(&place, ""));
@@ -97,7 +98,7 @@ impl Resolution<'_> {
         Some(levels)
     }
 
-    fn parse_layer(&mut self, file: &File) -> Option<SourceLayer> {
+    fn parse_layer(&mut self, file: &CatalogueFile) -> Option<SourceLayer> {
         let text = &file.text;
         self.texts.insert(text.name().to_owned(), Arc::clone(text));
         match file.table() {
@@ -116,10 +117,10 @@ impl Resolution<'_> {
         }
     }
 
-    fn extended_name(&mut self, table: &Table) -> Option<(String, SourceSpan)> {
+    fn extended_file_name(&mut self, table: &Table) -> Option<(String, SourceSpan)> {
         let entry = table.get("extends")?;
-        match ValueShape::Text.read("extends", &entry.value) {
-            Ok(ParsedValue::Text(name)) => Some((name, entry.value.place.clone())),
+        match ValueKind::Text.parse("extends", &entry.value) {
+            Ok(ParsedValue::Text(name)) => Some((name, entry.value.span.clone())),
             Ok(_) => None,
             Err(problem) => {
                 self.problems.push(problem);
@@ -129,23 +130,23 @@ impl Resolution<'_> {
     }
 
     /// Returns a component's file on top of the file it extends.
-    pub(super) fn component(
+    pub(super) fn component_layers(
         &mut self,
         component: Component,
         name: &str,
         place: Option<&SourceSpan>,
-    ) -> Option<Part> {
-        let top = self.component_file(component, name, place)?;
+    ) -> Option<SystemPart> {
+        let top = self.load_component_file(component, name, place)?;
         let file = top.file.clone()?;
         let mut levels = Vec::new();
-        if let Some((base, place)) = self.extended_name(&top.table) {
+        if let Some((base, place)) = self.extended_file_name(&top.table) {
             if base == name {
                 let problem = Problem::error(format!("`{name}` extends itself")).at(&place, "");
                 self.push_problem(problem);
                 return None;
             }
-            let level = self.component_file(component, &base, Some(&place))?;
-            if let Some((_, deeper)) = self.extended_name(&level.table) {
+            let level = self.load_component_file(component, &base, Some(&place))?;
+            if let Some((_, deeper)) = self.extended_file_name(&level.table) {
                 self.push_problem(nested_extends(&base, &place, &deeper));
                 return None;
             }
@@ -154,26 +155,26 @@ impl Resolution<'_> {
         levels.push(top);
         let layers = levels
             .into_iter()
-            .map(|level| Layer {
+            .map(|level| ValueLayer {
                 table: level.table,
                 source: level.source,
                 is_file: true,
             })
             .collect();
-        Some(Part {
+        Some(SystemPart {
             name: name.to_string(),
             file,
             layers,
         })
     }
 
-    fn component_file(
+    fn load_component_file(
         &mut self,
         component: Component,
         name: &str,
         place: Option<&SourceSpan>,
     ) -> Option<SourceLayer> {
-        let path = component.file(name);
+        let path = component.file_path(name);
         match self.catalogue.file(&path).cloned() {
             Some(file) => self.parse_layer_once(&file),
             None => {
@@ -190,7 +191,7 @@ impl Resolution<'_> {
     }
 
     /// Parses a file that several drives may share, and reports its problems only once.
-    fn parse_layer_once(&mut self, file: &File) -> Option<SourceLayer> {
+    fn parse_layer_once(&mut self, file: &CatalogueFile) -> Option<SourceLayer> {
         let before = self.problems.len();
         let level = self.parse_layer(file);
         for problem in self.problems.split_off(before) {
@@ -201,9 +202,9 @@ impl Resolution<'_> {
 }
 
 /// Returns an error if a file is not a system but a component in a user's catalogue.
-fn component_file(path: &Path, table: &Table) -> Option<Problem> {
+fn misplaced_component_file(path: &Path, table: &Table) -> Option<Problem> {
     let (name, folder) = (path.file_stem()?.to_str()?, path.parent()?);
-    let is_there = |component: &Component| folder.ends_with(component.folder());
+    let is_there = |component: &Component| folder.ends_with(component.folder_name());
     let component = Component::ALL.into_iter().find(is_there)?;
     if table.get("components").is_some() || table.get("extends").is_some() {
         return None;

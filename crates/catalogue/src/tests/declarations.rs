@@ -3,9 +3,9 @@
 //! checks; the others by whatever their files hold, for which keys they have is
 //! the machine's business.
 
-use super::super::shape::ValueShape;
-use super::super::value::Content;
-use super::super::{Catalogue, Component, Errors, Parameter, Reader, Setting, System};
+use super::super::shape::ValueKind;
+use super::super::value::ValueContent;
+use super::super::{Catalogue, Component, Errors, Parameter, Reader, ResolvedSystem, Setting};
 use std::collections::BTreeMap;
 
 /// Resolves a system and reads all of it.
@@ -15,9 +15,9 @@ pub(super) fn read(
     settings: &[Setting],
 ) -> Result<Vec<Parameter>, Errors> {
     let system = catalogue.resolve(target, settings)?;
-    let own = |component, drive: &u32| system.has_own(component, *drive);
+    let own = |component, drive: &u32| system.has_own_component(component, *drive);
     if system.is_rig() {
-        for number in 1..=system.drives() {
+        for number in 1..=system.drive_count() {
             let mut reader = system.reader(Component::Drive, Some(number));
             drive(&system, number, &mut reader);
             reader.finish();
@@ -30,7 +30,7 @@ pub(super) fn read(
         Component::Kernel,
         Component::Controller,
     ] {
-        let drives = (1..=system.drives()).filter(|drive| own(component, drive));
+        let drives = (1..=system.drive_count()).filter(|drive| own(component, drive));
         for drive in [None].into_iter().chain(drives.map(Some)) {
             let mut reader = system.reader(component, drive);
             as_written(&system, (component, drive), &mut reader, |_| true);
@@ -38,7 +38,7 @@ pub(super) fn read(
         }
     }
     let mut revolutions_per_s = 60;
-    for number in 1..=system.drives() {
+    for number in 1..=system.drive_count() {
         let mut reader = system.reader(Component::Drive, Some(number));
         let geometry = drive(&system, number, &mut reader);
         reader.finish();
@@ -60,7 +60,10 @@ pub(super) fn read(
 }
 
 /// Reads a single entry.
-pub(super) fn read_entry(system: System, component: Component) -> Result<Vec<Parameter>, Errors> {
+pub(super) fn read_entry(
+    system: ResolvedSystem,
+    component: Component,
+) -> Result<Vec<Parameter>, Errors> {
     let number = (component == Component::Drive).then_some(1);
     let mut reader = system.reader(component, number);
     match component {
@@ -124,7 +127,7 @@ fn disk(reader: &mut Reader<'_>) -> Geometry {
     ] {
         reader.integer(key, 1..=u64::MAX, "how much or how many");
     }
-    if reader.has("band_bytes") {
+    if reader.is_readable("band_bytes") {
         for key in [
             "band_bytes",
             "media_cache_bytes",
@@ -180,7 +183,7 @@ fn disk(reader: &mut Reader<'_>) -> Geometry {
     Geometry::of_type("")
 }
 
-pub(super) fn drive(system: &System, number: u32, reader: &mut Reader<'_>) -> Geometry {
+pub(super) fn drive(system: &ResolvedSystem, number: u32, reader: &mut Reader<'_>) -> Geometry {
     let kind = reader.optional_text("kind", "what it is");
     if kind.as_deref() == Some("drive") {
         return disk(reader);
@@ -283,7 +286,7 @@ pub(super) fn drive(system: &System, number: u32, reader: &mut Reader<'_>) -> Ge
     let capacity = geometry.cylinders * geometry.heads * sectors;
     let partition = reader.integer("partition_sectors", 1..=u64::MAX, "its size");
     if interleave > sectors {
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "interleave",
             "more than the sectors of a track",
             &format!("from 1 to {sectors}"),
@@ -297,13 +300,13 @@ pub(super) fn drive(system: &System, number: u32, reader: &mut Reader<'_>) -> Ge
 
 /// Declares each key of a component's files by the value that it has there.
 fn as_written(
-    system: &System,
+    system: &ResolvedSystem,
     part: (Component, Option<u32>),
     reader: &mut Reader<'_>,
     wanted: impl Fn(&str) -> bool,
 ) {
     let mut shapes = BTreeMap::new();
-    let files = system.parts[&part]
+    let files = system.system_parts[&part]
         .layers
         .iter()
         .filter(|layer| layer.is_file || part.0 == Component::Drive);
@@ -312,23 +315,23 @@ fn as_written(
         if about || key.ends_with("_source") || !wanted(key) {
             continue;
         }
-        let shape = match &entry.value.content {
-            Content::Integer(_) | Content::Number(_) => ValueShape::Number(0.0..=1e15),
-            Content::Flag(_) => ValueShape::Flag,
-            Content::List(_) => ValueShape::Integers(0..=u64::MAX),
-            _ => ValueShape::Text,
+        let shape = match &entry.value.value_content {
+            ValueContent::Integer(_) | ValueContent::Float(_) => ValueKind::Number(0.0..=1e15),
+            ValueContent::Boolean(_) => ValueKind::Boolean,
+            ValueContent::List(_) => ValueKind::Integers(0..=u64::MAX),
+            _ => ValueKind::Text,
         };
         shapes.insert(key.clone(), shape);
     }
     for (key, shape) in shapes {
         match shape {
-            ValueShape::Number(range) => {
+            ValueKind::Number(range) => {
                 reader.number(&key, range, "a number");
             }
-            ValueShape::Integers(range) => {
+            ValueKind::Integers(range) => {
                 reader.integers(&key, range, "numbers");
             }
-            ValueShape::Flag => {
+            ValueKind::Boolean => {
                 reader.flag(&key, "a flag");
             }
             _ if key == "disksort" => {
@@ -344,7 +347,12 @@ fn as_written(
 
 /// The driver's numbers for one type of drive. What its routines cost is as
 /// written.
-fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometry: &Geometry) {
+fn driver(
+    system: &ResolvedSystem,
+    number: Option<u32>,
+    reader: &mut Reader<'_>,
+    geometry: &Geometry,
+) {
     reader.select("type", &geometry.driver_type);
     as_written(system, (Component::Driver, number), reader, |key| {
         ["commands", "scan_from", "_ms", "_us", "_bytes"]
@@ -361,7 +369,7 @@ fn driver(system: &System, number: Option<u32>, reader: &mut Reader<'_>, geometr
         let lead = reader.integer("search_lead_sectors", 0..=10_000, "search this much ahead");
         if lead >= geometry.sectors_per_track {
             let allowed = format!("from 0 to {}", geometry.sectors_per_track - 1);
-            reader.fail_allowing("search_lead_sectors", "longer than a track", &allowed);
+            reader.fail_with_choices("search_lead_sectors", "longer than a track", &allowed);
         }
         for key in [
             "position_window_sectors",
@@ -414,7 +422,7 @@ fn filesystem(reader: &mut Reader<'_>, revolutions_per_s: u64) {
         reader.fail("fragment_bytes", "a block must hold 1, 2, 4 or 8 fragments");
     }
     if rotdelay_ns * revolutions_per_s > 1_000_000_000 {
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "rotdelay_ms",
             "longer than a revolution",
             &format!("below {} ms", 1000 / revolutions_per_s),

@@ -1,7 +1,7 @@
 //! What must hold of every file of the embedded catalogue.
 
-use super::super::value::{self, Content, Table};
-use super::super::{Catalogue, Component, Origin, embedded};
+use super::super::value::{self, Table, ValueContent};
+use super::super::{Catalogue, Component, ParameterOrigin, embedded};
 use super::declarations;
 use super::{every_entry, parameters};
 use diskperf_diagnostics::Text;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[test]
 fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
     let catalogue = Catalogue::embedded();
-    let published = catalogue.published().expect("published numbers");
+    let published = catalogue.published_values().expect("published numbers");
     let sets: BTreeSet<&str> = published.set_names().collect();
     let entries = every_entry(&catalogue);
     assert!(entries.len() >= 30, "{entries:?}");
@@ -21,7 +21,7 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
                 .description(component, &name)
                 .is_some_and(|text| text.len() > 20)
         );
-        let system = catalogue.entry(component, &name).expect("a file");
+        let system = catalogue.component_entry(component, &name).expect("a file");
         let parameters =
             declarations::read_entry(system, component).unwrap_or_else(|errors| panic!("{errors}"));
         for parameter in parameters {
@@ -41,7 +41,7 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
                 assert!(!parameter.unit.is_empty(), "{shown}");
             }
             assert!(parameter.source.len() > 7, "{shown}");
-            if let Origin::Calibrated { set, .. } = parameter.origin() {
+            if let ParameterOrigin::Calibrated { set, .. } = parameter.origin() {
                 assert!(sets.contains(set.as_str()), "no such set: {shown}");
             }
         }
@@ -51,7 +51,7 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
 #[test]
 fn every_number_of_every_file_has_a_source() {
     let mut numbers = 0;
-    for (path, content) in embedded::FILES {
+    for (path, content) in embedded::EMBEDDED_FILES {
         if path.starts_with("published/") {
             continue;
         }
@@ -66,9 +66,9 @@ fn check_sources(path: &str, table: &Table, outer: Option<&str>) -> usize {
     let source = table.text("source").or(outer);
     let mut numbers = 0;
     for (key, entry) in &table.entries {
-        match &entry.value.content {
-            Content::Table(inner) => numbers += check_sources(path, inner, source),
-            Content::Integer(_) | Content::Number(_) => {
+        match &entry.value.value_content {
+            ValueContent::Table(inner) => numbers += check_sources(path, inner, source),
+            ValueContent::Integer(_) | ValueContent::Float(_) => {
                 let own = table.text(&format!("{key}_source"));
                 assert!(own.or(source).is_some(), "{path}: {key} has no source");
                 numbers += 1;
@@ -112,10 +112,10 @@ fn every_system_and_variant_reads() {
 fn every_published_target_of_seeds_000_and_003_is_a_system() {
     let catalogue = Catalogue::embedded();
     let names = catalogue.system_names();
-    let published = catalogue.published().expect("published numbers");
+    let published = catalogue.published_values().expect("published numbers");
     let mut tested = 0;
-    for cell in published.cells.iter().filter(|cell| cell.scored) {
-        if !cell.seed.starts_with("000") && !cell.seed.starts_with("003") {
+    for cell in published.cells.iter().filter(|cell| cell.is_scored) {
+        if !cell.values_file.starts_with("000") && !cell.values_file.starts_with("003") {
             continue;
         }
         let target = cell.full_target().expect("a scored cell has a target");
@@ -128,11 +128,11 @@ fn every_published_target_of_seeds_000_and_003_is_a_system() {
 #[test]
 fn the_free_parameters_are_few_and_each_acts_on_several_cells() {
     let catalogue = Catalogue::embedded();
-    let published = catalogue.published().expect("published numbers");
+    let published = catalogue.published_values().expect("published numbers");
     let mut free = BTreeSet::new();
     for name in catalogue.system_names() {
         for parameter in parameters(&name, &[]).expect("a system") {
-            if let Origin::Calibrated { set, .. } = parameter.origin() {
+            if let ParameterOrigin::Calibrated { set, .. } = parameter.origin() {
                 let cells = published
                     .calibration_set(&set)
                     .unwrap_or_else(|e| panic!("{e}"));
@@ -148,7 +148,7 @@ fn the_free_parameters_are_few_and_each_acts_on_several_cells() {
 fn a_routine_of_the_hp_driver_costs_the_same_at_every_date() {
     let costs = |name: &str| -> Vec<(String, String)> {
         let system = Catalogue::embedded()
-            .entry(Component::Driver, name)
+            .component_entry(Component::Driver, name)
             .expect("a driver");
         let read = declarations::read_entry(system, Component::Driver).expect("a driver");
         read.into_iter()
@@ -182,7 +182,9 @@ fn printed_facts_follow_from_the_geometry() {
         ("st251", None, 510, 8333),
         ("supra20", None, 524, 10_966),
     ] {
-        let system = catalogue.entry(Component::Drive, name).expect("a drive");
+        let system = catalogue
+            .component_entry(Component::Drive, name)
+            .expect("a drive");
         let mut reader = system.reader(Component::Drive, Some(1));
         let drive = declarations::drive(&system, 1, &mut reader);
         reader.finish();
@@ -210,7 +212,7 @@ fn printed_facts_follow_from_the_geometry() {
 
 #[test]
 fn what_was_chosen_by_hand_in_view_of_cells_names_them() {
-    for (path, content) in embedded::FILES {
+    for (path, content) in embedded::EMBEDDED_FILES {
         for line in content.lines().filter(|line| !line.starts_with('#')) {
             let assumed = line.contains("\"assumed:");
             let by_cells = line.contains("by hand") || line.contains("the cells of");

@@ -1,6 +1,6 @@
 //! What overrides what.
 
-use super::super::{Catalogue, Chooser, Component, Origin, Setting};
+use super::super::{CalibrationMethod, Catalogue, Component, ParameterOrigin, Setting};
 use super::declarations;
 use super::{overlaid, parameters, settings, value};
 
@@ -117,7 +117,7 @@ fn another_entry_takes_a_component_s_place() {
         let system = catalogue
             .resolve("vax780-si9900-cdc9775", &settings)
             .expect("a system");
-        (1..=system.drives())
+        (1..=system.drive_count())
             .map(|drive| {
                 system
                     .component_name(Component::Drive, Some(drive))
@@ -209,7 +209,7 @@ fn a_run_keeps_every_text_that_took_part() {
     let system = catalogue
         .resolve("vax780-sc780-eagle:initial-arbitration", &[])
         .expect("a system");
-    let names: Vec<&str> = system.texts().map(|(name, _)| name).collect();
+    let names: Vec<&str> = system.file_texts().map(|(name, _)| name).collect();
     for name in [
         "catalogue/systems/vax780-sc780-eagle.toml",
         "catalogue/systems/vax780-sc780-eagle/initial-arbitration.toml",
@@ -238,16 +238,28 @@ fn a_source_says_where_a_value_comes_from() {
         found.expect("the path")
     };
     assert_eq!(found("drive.spindle_rpm").source, "a data sheet");
-    assert_eq!(found("drive.spindle_rpm").origin(), Origin::Documented);
+    assert_eq!(
+        found("drive.spindle_rpm").origin(),
+        ParameterOrigin::Documented
+    );
     let chosen = |by| {
         let set = "some-set".to_string();
-        Origin::Calibrated { set, by }
+        ParameterOrigin::Calibrated { set, by }
     };
-    assert_eq!(found("drive.settle_ms").origin(), chosen(Chooser::Fit));
+    assert_eq!(
+        found("drive.settle_ms").origin(),
+        chosen(CalibrationMethod::AutomaticFit)
+    );
     let by_hand = found("drive.cylinder_skew_sectors").origin();
-    assert_eq!(by_hand, chosen(Chooser::Hand));
-    assert_eq!(found("drive.write_settle_ms").origin(), Origin::Assumed);
-    assert_eq!(found("drive.track_skew_sectors").origin(), Origin::Assumed);
+    assert_eq!(by_hand, chosen(CalibrationMethod::ByHand));
+    assert_eq!(
+        found("drive.write_settle_ms").origin(),
+        ParameterOrigin::Assumed
+    );
+    assert_eq!(
+        found("drive.track_skew_sectors").origin(),
+        ParameterOrigin::Assumed
+    );
     assert_eq!(found("drive.head_switch_ms").source, "--set");
     // What it inherits keeps the source that it was inherited with.
     assert_eq!(

@@ -28,11 +28,11 @@ fn setting_says(arguments: &[&str], parts: &[&str]) {
 }
 
 fn entry_mistakes(component: Component, name: &str, content: &str) -> Errors {
-    let path = format!("{}/{name}.toml", component.folder());
+    let path = format!("{}/{name}.toml", component.folder_name());
     let (_folder, catalogue) = overlaid(&[(&path, content)]);
     let read = catalogue
         .expect("readable files")
-        .entry(component, name)
+        .component_entry(component, name)
         .and_then(|system| declarations::read_entry(system, component));
     read.expect_err("a mistake")
 }
@@ -211,13 +211,13 @@ fn binary_garbage_and_foreign_folders_are_refused() {
         &[0x66, 0xff, 0x00, 0xfe],
     );
     let error = Catalogue::embedded()
-        .overlaid(folder.path())
+        .with_overlay(folder.path())
         .expect_err("bytes");
     says(&error.to_string(), &["eagle.toml", "offset 1 is not UTF-8"]);
     let (_folder, catalogue) = overlaid(&[("drivs/eagle.toml", "")]);
     let error = catalogue.expect_err("a misspelt folder").to_string();
     says(&error, &["no folder `drivs`", "`drives`"]);
-    let error = Catalogue::embedded().overlaid(&folder.path().join("none"));
+    let error = Catalogue::embedded().with_overlay(&folder.path().join("none"));
     says(
         &error.expect_err("no folder").to_string(),
         &["cannot read the catalogue folder"],
@@ -455,7 +455,7 @@ fn an_unknown_key_in_any_entry_is_refused() {
         if !declared.contains(&component) {
             continue;
         }
-        let path = format!("{}/{name}.toml", component.folder());
+        let path = format!("{}/{name}.toml", component.folder_name());
         let text = embedded_text(&path);
         // The keys of a flash drive are the machine's to declare.
         if text.contains("kind = \"flash\"") {
@@ -465,7 +465,7 @@ fn an_unknown_key_in_any_entry_is_refused() {
         let (_folder, catalogue) = overlaid(&[(&path, &content)]);
         let system = catalogue
             .expect("readable")
-            .entry(component, &name)
+            .component_entry(component, &name)
             .expect("a file");
         let error = declarations::read_entry(system, component).expect_err("an unknown key");
         assert_eq!(error.problems().len(), 1, "{error}");

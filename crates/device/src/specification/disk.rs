@@ -46,7 +46,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     ) as u32;
     if !medium_bytes.is_multiple_of(sector_bytes) {
         let allowed = "a multiple of sector_bytes";
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "medium_sector_bytes",
             "logical sectors do not fit into physical sectors",
             allowed,
@@ -91,7 +91,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     };
     if sectors > u64::from(u32::MAX) {
         let allowed = "larger: the model addresses at most 2^32 - 1 sectors";
-        reader.fail_allowing("sector_bytes", "the disk has too many sectors", allowed);
+        reader.fail_with_choices("sector_bytes", "the disk has too many sectors", allowed);
     }
     specification
 }
@@ -109,7 +109,7 @@ fn key_of(error: &DiskError, reader: &Reader<'_>) -> &'static str {
         | DiskError::Number { key, .. } => return key,
     };
     let set = keys.iter().find(|key| reader.is_set(key));
-    let given = || keys.iter().find(|key| reader.has(key));
+    let given = || keys.iter().find(|key| reader.is_readable(key));
     set.or_else(given).copied().unwrap_or(CAPACITY)
 }
 
@@ -263,7 +263,7 @@ fn read_choice_or_default<T: Clone + Default>(
     choices: &[(&str, T)],
     doc: &str,
 ) -> T {
-    match reader.has(key) {
+    match reader.is_readable(key) {
         true => reader.choice(key, choices, doc),
         false => T::default(),
     }
@@ -351,12 +351,12 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
             &written,
             "effect of a write on read-cache segments",
         ),
-        read_ahead_after_hit: !reader.has("read_ahead_after_hit")
+        read_ahead_after_hit: !reader.is_readable("read_ahead_after_hit")
             || reader.flag(
                 "read_ahead_after_hit",
                 "whether read-ahead continues after a cache hit",
             ),
-        keep_written: reader.has("keep_written")
+        keep_written: reader.is_readable("keep_written")
             && reader.flag(
                 "keep_written",
                 "whether written sectors also fill a read-cache segment for later reads",
@@ -369,7 +369,7 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         "write_cache",
         "whether a write completes once it is in the write cache (write-back)",
     );
-    let appending_only = reader.has("write_cache_appending_only")
+    let appending_only = reader.is_readable("write_cache_appending_only")
         && reader.flag(
             "write_cache_appending_only",
             "whether only a write that continues a pending one completes before it is on the medium",
@@ -393,7 +393,7 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         "idle time of the arm before the drive destages the write cache",
     ) as f64
         / 1e6;
-    let read_hits = !reader.has("write_cache_read_hits")
+    let read_hits = !reader.is_readable("write_cache_read_hits")
         || reader.flag(
             "write_cache_read_hits",
             "whether the write cache answers reads of sectors not yet destaged; yes if absent",

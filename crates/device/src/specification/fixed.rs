@@ -44,7 +44,7 @@ fn read_service(reader: &mut Reader<'_>) -> Service {
     );
     if quantiles.len() == 1 || !quantiles.is_sorted() {
         let allowed = "at least two times, in ascending order";
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "service_quantiles_ns",
             "the quantiles do not form a distribution",
             allowed,
@@ -66,7 +66,7 @@ fn read_stalls(reader: &mut Reader<'_>) -> Vec<(Time, Time)> {
     let overlap = |pair: &[[u64; 2]]| pair[1][0] < pair[0][0] + pair[0][1];
     if stalls.windows(2).any(overlap) {
         let allowed = "in order of time, each after the end of the previous one";
-        reader.fail_allowing("stalls_ms", "stalls overlap", allowed);
+        reader.fail_with_choices("stalls_ms", "stalls overlap", allowed);
     }
     let time = |[from, length]: [u64; 2]| (Time::from_millis(from), Time::from_millis(length));
     stalls.into_iter().map(time).collect()

@@ -36,19 +36,19 @@ fn drives_do_what_is_expected_of_them() {
     let catalogue = Catalogue::embedded();
     let (mut tried, mut missed) = (0, Vec::new());
     for drive in &catalogue.expected_drives() {
-        let of = catalogue.expectations(drive);
-        for expected in of.unwrap_or_else(|errors| panic!("{errors}")).values {
+        let of = catalogue.data_sheet_expectations(drive);
+        for expected in of.unwrap_or_else(|errors| panic!("{errors}")).figures {
             // Those of flash drives are tried with these.
-            let Figure::Disk(figure) = expected.what else {
+            let Figure::Disk(figure) = expected.figure else {
                 continue;
             };
             let found = measured(&specification(drive), figure, expected.depth);
-            let by = found / expected.expected - 1.0;
+            let by = found / expected.expected_value - 1.0;
             let line = format!(
                 "{drive} {:?} at {}: {found:.4} for {:.4}, {:+.1} %: {}",
-                expected.what,
+                expected.figure,
                 expected.depth,
-                expected.expected,
+                expected.expected_value,
                 by * 100.0,
                 expected.source
             );
@@ -72,10 +72,10 @@ fn expectations_may_be_of_ones_own() {
             "drive = \"{drive}\"\n[[value]]\nwhat = \"{what}\"\nexpected = 9.0\ntolerance_share = 0.1\nsource = \"mine\"\n"
         )
     };
-    let with = |text: &str| Catalogue::embedded().with_text("expected/sas-10k.toml", text);
-    let own = with(&text("sas-10k", "random_read_ms")).expectations("sas-10k");
+    let with = |text: &str| Catalogue::embedded().with_file("expected/sas-10k.toml", text);
+    let own = with(&text("sas-10k", "random_read_ms")).data_sheet_expectations("sas-10k");
     let own = own.unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!((own.values.len(), own.values[0].depth), (1, 1));
+    assert_eq!((own.figures.len(), own.figures[0].depth), (1, 1));
     for (catalogue, drive, message) in [
         (
             with(&text("sata-7200", "random_read_ms")),
@@ -94,7 +94,9 @@ fn expectations_may_be_of_ones_own() {
         ),
         (Catalogue::embedded(), "sas-15k", "no drive `sas-15k`"),
     ] {
-        let refused = catalogue.expectations(drive).expect_err("nothing");
+        let refused = catalogue
+            .data_sheet_expectations(drive)
+            .expect_err("nothing");
         assert!(
             refused.to_string().contains(message),
             "{message}: {refused}"

@@ -1,7 +1,7 @@
 //! The flash drives of the catalogue against what their data sheets, and the facts' check
 //! model, lead one to expect (facts 5).
 
-use diskperf_catalogue::{Catalogue, Component, Expected, Figure, Setting};
+use diskperf_catalogue::{Catalogue, Component, DataSheetExpectation, Figure, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::expected::flash::{SEED, measured};
 use diskperf_device::flash::specification::FlashSpecification;
@@ -15,17 +15,17 @@ pub(super) fn set(drive: &str, settings: &[Setting]) -> FlashSpecification {
 }
 
 /// How far the drive is off, as a share, and that in words.
-fn off_share(drive: &str, expected: &Expected) -> (f64, String) {
-    let Figure::Flash(figure) = expected.what else {
-        panic!("{drive}: {:?} is of a disk", expected.what);
+fn off_share(drive: &str, expected: &DataSheetExpectation) -> (f64, String) {
+    let Figure::Flash(figure) = expected.figure else {
+        panic!("{drive}: {:?} is of a disk", expected.figure);
     };
-    let specification = set(drive, &expected.settings());
+    let specification = set(drive, &expected.drive_settings());
     let found = measured(&specification, figure.into(), expected.depth).figure(figure);
-    let by = found / expected.expected - 1.0;
+    let by = found / expected.expected_value - 1.0;
     let line = format!(
         "{drive} {figure:?} at {}: {found:.2} for {:.2}, {:+.1} %: {}",
         expected.depth,
-        expected.expected,
+        expected.expected_value,
         by * 100.0,
         expected.source
     );
@@ -48,7 +48,7 @@ fn drives() -> Vec<String> {
 
 #[test]
 fn each_figure_has_a_name_of_its_own() {
-    let mut names: Vec<&str> = Figure::all().map(Figure::name).collect();
+    let mut names: Vec<&str> = Figure::iter_all().map(Figure::name).collect();
     names.sort_unstable();
     for pair in names.windows(2) {
         assert_ne!(pair[0], pair[1]);
@@ -72,8 +72,8 @@ fn drives_do_what_is_expected_of_them() {
     let catalogue = Catalogue::embedded();
     let mut missed = Vec::new();
     for drive in drives() {
-        let of = catalogue.expectations(&drive);
-        for expected in of.unwrap_or_else(|errors| panic!("{errors}")).values {
+        let of = catalogue.data_sheet_expectations(&drive);
+        for expected in of.unwrap_or_else(|errors| panic!("{errors}")).figures {
             let (by, line) = off_share(&drive, &expected);
             println!("{line}");
             if by.abs() > expected.tolerance_share {

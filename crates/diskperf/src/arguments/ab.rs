@@ -119,14 +119,14 @@ impl AbArguments {
     /// # Errors
     ///
     /// The word for A or B has no meaning or several meanings.
-    pub(crate) fn request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
+    pub(crate) fn to_request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
         if self.until_steady.is_some() {
             return Err(not_until_steady());
         }
-        let common = self.common.experiment("A and B")?;
+        let common = self.common.to_experiment("A and B")?;
         let side = |name, word, before: &Option<String>| -> Result<Side, LaboratoryError> {
             Ok(Side {
-                experiment: self.side(name, word, store, &common)?,
+                experiment: self.to_side(name, word, store, &common)?,
                 before: before.clone(),
             })
         };
@@ -134,20 +134,20 @@ impl AbArguments {
             side("A", &self.a, &self.before_a)?,
             side("B", &self.b, &self.before_b)?,
         ];
-        protect_other_devices(&mut sides);
+        protect_devices_of_other_side(&mut sides);
         Ok(AbRequest {
             sides,
             budget: self.budget.unwrap_or(USUAL_BUDGET),
             min_time: self.min_time.unwrap_or_default(),
             blocks: self.blocks,
-            limits: self.gate.limits().unwrap_or_default(),
+            limits: self.gate.to_limits().unwrap_or_default(),
             fail_over: self.gate.fail_over,
             seed: common.seed,
         })
     }
 
     /// Returns the experiment that a word denotes.
-    fn side(
+    fn to_side(
         &self,
         name: &str,
         word: &str,
@@ -156,12 +156,12 @@ impl AbArguments {
     ) -> Result<Experiment, LaboratoryError> {
         let mut experiment = match resolve_variant(name, word.trim(), store, common)? {
             VariantMeaning::Options(words) => {
-                let own = TypedOptions::of(name, &words)?;
-                self.common.with(own).experiment(name)?
+                let own = TypedOptions::parse(name, &words)?;
+                self.common.merge_own(own).to_experiment(name)?
             }
             VariantMeaning::Target(path) => {
-                let own = TypedOptions::of(name, &[OsString::from("--on"), path.into()])?;
-                self.common.with(own).experiment(name)?
+                let own = TypedOptions::parse(name, &[OsString::from("--on"), path.into()])?;
+                self.common.merge_own(own).to_experiment(name)?
             }
             VariantMeaning::Stored(kept) => Experiment {
                 destroy_data_on: common.destroy_data_on.clone(),
@@ -179,7 +179,7 @@ impl AbArguments {
 }
 
 /// Removes the permission to overwrite a device from the variant that does not target it.
-fn protect_other_devices(sides: &mut [Side; 2]) {
+fn protect_devices_of_other_side(sides: &mut [Side; 2]) {
     let targets = sides.each_ref().map(|side| side.experiment.targets.clone());
     for (side, (own, other)) in sides
         .iter_mut()
@@ -211,12 +211,12 @@ fn resolve_variant(
         .split_once('=')
         .is_some_and(|(path, _)| !path.contains('/'));
     if word.is_empty() || word.starts_with('-') || (is_setting && !path.exists()) {
-        return variant_options(name, word);
+        return parse_variant_options(name, word);
     }
     if word.contains(char::is_whitespace) && !path.exists() {
-        return variant_options(name, word);
+        return parse_variant_options(name, word);
     }
-    let stored = || stored_variant(store, word);
+    let stored = || resolve_stored_variant(store, word);
     if word.ends_with(".json") && path.is_file() {
         return stored();
     }
@@ -252,7 +252,10 @@ fn unknown_variant(name: &str, word: &str, error: &LaboratoryError) -> Laborator
     })
 }
 
-fn stored_variant(store: Option<&Path>, word: &str) -> Result<VariantMeaning, LaboratoryError> {
+fn resolve_stored_variant(
+    store: Option<&Path>,
+    word: &str,
+) -> Result<VariantMeaning, LaboratoryError> {
     match runs::load(store, word)?.as_slice() {
         [run] => {
             let mut experiment = repeated(run)?;
@@ -269,7 +272,7 @@ fn stored_variant(store: Option<&Path>, word: &str) -> Result<VariantMeaning, La
 }
 
 /// Returns the words of a quoted string; `PATH=VALUE` alone is a setting.
-fn variant_options(name: &str, text: &str) -> Result<VariantMeaning, LaboratoryError> {
+fn parse_variant_options(name: &str, text: &str) -> Result<VariantMeaning, LaboratoryError> {
     let words = split_shell_words(text).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "{name}: a quotation mark in `{text}` is not closed"
@@ -321,7 +324,7 @@ fn split_shell_words(text: &str) -> Option<Vec<String>> {
 
 impl TypedOptions {
     /// Parses the words of one variant.
-    fn of(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
+    fn parse(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
         let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
         if words.iter().any(is_steady) {
             return Err(not_until_steady());
@@ -335,7 +338,7 @@ impl TypedOptions {
 
     /// Adds the options of one variant. They replace the common ones, except for options that
     /// accumulate.
-    fn with(&self, own: Self) -> Self {
+    fn merge_own(&self, own: Self) -> Self {
         const ACCUMULATED_OPTIONS: [&str; 2] = ["settings", "destroy_data_on"];
         const ALTERNATIVES: [[&str; 2]; 2] = [["cache", "direct"], ["what", "suite"]];
         let is_given = |name: &str| own.0.iter().any(|option| option.name == name);
@@ -352,11 +355,11 @@ impl TypedOptions {
 
     /// Returns the experiment. The default target is the current directory, or the modelled system
     /// of a setting.
-    fn experiment(&self, name: &str) -> Result<Experiment, LaboratoryError> {
+    fn to_experiment(&self, name: &str) -> Result<Experiment, LaboratoryError> {
         let words = self.0.iter().flat_map(|option| option.words.iter());
         let arm =
             VariantOptions::try_parse_from(words).map_err(|error| option_error(name, &error))?;
-        let mut experiment = arm.asked.experiment();
+        let mut experiment = arm.asked.to_experiment();
         if arm.asked.targets.is_empty() {
             experiment.targets.truncate(1);
         }
@@ -425,11 +428,11 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     seconds
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .filter(|duration| *duration <= LONGEST)
+        .filter(|duration| *duration <= DURATION_MAX)
         .ok_or_else(|| format!("`{text}` is no time above 0 and up to 1000h; write 90s, 3m or 1h"))
 }
 
-const LONGEST: Duration = Duration::from_secs(1000 * 3600);
+const DURATION_MAX: Duration = Duration::from_secs(1000 * 3600);
 
 #[cfg(test)]
 mod tests {
@@ -494,7 +497,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("runs.sqlite");
-        let request = ab.request(Some(&store)).unwrap();
+        let request = ab.to_request(Some(&store)).unwrap();
         request.sides.map(|side| side.experiment)
     }
 

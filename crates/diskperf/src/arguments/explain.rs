@@ -1,6 +1,6 @@
 //! The arguments of `diskperf explain`.
 
-use super::{Cache, MachinesArguments, cache_mode, parse_size_choice};
+use super::{CacheTemperature, MachinesArguments, cache_mode, parse_size_choice};
 use clap::Args;
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) struct ExplainArguments {
     pub(crate) runs: Option<u32>,
     /// For a target: state of the cache before each repetition [default: as in `run`]
     #[arg(long, value_enum)]
-    pub(crate) cache: Option<Cache>,
+    pub(crate) cache: Option<CacheTemperature>,
     /// For a target: bypass the page cache with O_DIRECT
     #[arg(long, conflicts_with = "cache")]
     pub(crate) direct: bool,
@@ -52,7 +52,7 @@ pub(crate) struct ExplainArguments {
 
 impl ExplainArguments {
     /// Returns the experiment for a target, by its number from 0.
-    pub(crate) fn experiment(&self, (target, number): (&str, usize)) -> Experiment {
+    pub(crate) fn to_experiment(&self, (target, number): (&str, usize)) -> Experiment {
         let drives = self.drives.get(number).or(self.drives.first());
         Experiment {
             workload: Workload::of(self.suite.clone()),

@@ -28,7 +28,7 @@ pub(crate) struct FlashArguments {
     pub(crate) trimmed: f64,
     /// Destination of the data that garbage collection copies
     #[arg(long, value_enum, default_value = "mixed")]
-    pub(crate) moved: Moved,
+    pub(crate) moved: CopyPlacement,
     /// Queue depths of random reads, separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64, 128, 256])]
     pub(crate) depth: Vec<u32>,
@@ -82,23 +82,24 @@ pub(crate) struct FlashArguments {
 
 /// Destination of copied data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Moved {
+pub(crate) enum CopyPlacement {
     /// Same superblock as host writes
     Mixed,
     /// Separate superblocks
-    Apart,
+    #[value(name = "apart")]
+    Separate,
 }
 
 impl FlashArguments {
     /// Returns the requested calculation.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn to_request(&self) -> Asked {
         Asked {
             spares: self.spare.clone(),
             policies: self.policy.clone(),
             superblock_units: self.superblock_units,
             hot: self.hot.clone(),
             trimmed: self.trimmed,
-            apart: self.moved == Moved::Apart,
+            apart: self.moved == CopyPlacement::Separate,
             depths: self.depth.clone(),
             seed: self.seed,
             drive: FlashDrive {

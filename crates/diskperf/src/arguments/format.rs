@@ -27,7 +27,7 @@ pub(crate) enum RunFormat {
 
 impl RunFormat {
     /// Returns the equivalent general format; `None` for a format of fio.
-    pub(crate) fn own(self) -> Option<OutputFormat> {
+    pub(crate) fn output_format(self) -> Option<OutputFormat> {
         match self {
             Self::Table => Some(OutputFormat::Table),
             Self::Json => Some(OutputFormat::Json),
@@ -38,21 +38,21 @@ impl RunFormat {
     }
 
     /// Rejects plans of runs that the format cannot represent.
-    pub(crate) fn check(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
-        let mut plans = plans.iter().filter(|_| self.own().is_none());
+    pub(crate) fn reject_unsupported(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
+        let mut plans = plans.iter().filter(|_| self.output_format().is_none());
         match plans.find(|plan| !plan.keeps_requests()) {
             None => Ok(()),
-            Some(plan) => Err(Self::refusal(NoRequests(plan.title()))),
+            Some(plan) => Err(Self::unsupported_error(NoRequests(plan.title()))),
         }
     }
 
-    fn refusal(error: NoRequests) -> LaboratoryError {
+    fn unsupported_error(error: NoRequests) -> LaboratoryError {
         LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
     }
 
     /// Renders runs in this format.
-    pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
-        let fio = |format| report::fio_json(runs, format).map_err(Self::refusal);
+    pub(crate) fn render_runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
+        let fio = |format| report::fio_json(runs, format).map_err(Self::unsupported_error);
         match self {
             Self::FioJson => fio(FioFormat::Json),
             Self::FioJsonPlus => fio(FioFormat::JsonPlus),

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) struct ListArguments {
     /// What to list [default: suites and programs]
     #[arg(value_enum)]
-    pub(crate) what: Option<Listed>,
+    pub(crate) what: Option<ListSubject>,
     /// For `parameters`: a program, a suite or a modelled system [default: all programs]
     #[arg(value_name = "PROGRAM|SUITE|TARGET")]
     pub(crate) name: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct SelectionArguments {
 
 impl SelectionArguments {
     /// Returns the selection of runs.
-    pub(crate) fn selection(&self) -> Selection {
+    pub(crate) fn to_selection(&self) -> Selection {
         Selection {
             suite: self.suite.clone(),
             target: self.target.clone(),
@@ -65,7 +65,7 @@ impl SelectionArguments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListSubject {
     /// Suites: sequences of programs with a measurement protocol
     Suites,
     /// I/O programs

@@ -1,6 +1,6 @@
 //! The options of `diskperf replay`.
 
-use super::{Cache, RunFormat, cache_mode, trace::parse_window};
+use super::{CacheTemperature, RunFormat, cache_mode, trace::parse_window};
 use clap::Args;
 use diskperf_laboratory::traces::{CsvColumns, Form, TimeUnit};
 use diskperf_laboratory::{Experiment, Setting, Workload};
@@ -64,7 +64,7 @@ pub(crate) struct ReplayArguments {
     /// Use the page cache, in this state before each repetition [default: bypass it with O_DIRECT
     /// where possible]
     #[arg(long, value_enum)]
-    cache: Option<Cache>,
+    cache: Option<CacheTemperature>,
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     catalogue: Option<PathBuf>,
@@ -102,9 +102,9 @@ pub(crate) struct ReplayArguments {
 
 impl ReplayArguments {
     /// Returns the requested experiment.
-    pub(crate) fn experiment(&self) -> Experiment {
+    pub(crate) fn to_experiment(&self) -> Experiment {
         Experiment {
-            workload: Workload::Replay(Box::new(self.replay())),
+            workload: Workload::Replay(Box::new(self.to_trace_replay())),
             targets: self.targets.clone(),
             catalogue: self.catalogue.clone(),
             settings: self.settings.clone(),
@@ -123,7 +123,7 @@ impl ReplayArguments {
         }
     }
 
-    fn replay(&self) -> TraceReplay {
+    fn to_trace_replay(&self) -> TraceReplay {
         TraceReplay {
             files: self.files.clone(),
             reading: TraceReading {

@@ -35,7 +35,7 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
     /// Convert the trace to this form, into --output
-    #[arg(long, value_name = "FORM", requires = "output", value_parser = parse_written_form)]
+    #[arg(long, value_name = "FORM", requires = "output", value_parser = parse_writable_form)]
     pub(crate) convert: Option<Form>,
     /// Output file of --convert; `-` is standard output
     #[arg(short, long, value_name = "FILE", requires = "convert")]
@@ -55,7 +55,7 @@ pub(crate) struct TraceArguments {
 }
 
 /// Parses the name of a form to write.
-fn parse_written_form(name: &str) -> Result<Form, String> {
+fn parse_writable_form(name: &str) -> Result<Form, String> {
     name.parse().map_err(|_| {
         let written = Form::WRITABLE.map(Form::name).join(", ");
         format!("there is no form `{name}` to write; there are {written}")

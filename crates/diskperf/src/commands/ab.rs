@@ -1,9 +1,9 @@
 //! Command `diskperf ab`: measures two variants alternately and compares them.
 
-use super::{DONE, FAILED, Outcome, has_figures, print_comparison, print_run_location};
+use super::{CommandResult, DONE, FAILED, has_figures, print_comparison, print_run_location};
 use crate::arguments::AbArguments;
 use crate::output::{print, print_message};
-use crate::progress::Progress;
+use crate::progress::RunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::compare;
 use diskperf_laboratory::ab::{AbExecuted, AbPlan, execute, plan};
@@ -16,8 +16,8 @@ pub(crate) fn ab(
     arguments: &AbArguments,
     command_line: &[String],
     store: Option<&Path>,
-) -> Outcome {
-    let plan = plan(arguments.request(store)?)?;
+) -> CommandResult {
+    let plan = plan(arguments.to_request(store)?)?;
     if arguments.dry_run {
         print(plan.describe().trim_end())?;
         return Ok(DONE);
@@ -61,6 +61,6 @@ fn execute_plan(
     recorders: &mut [Recorder; 2],
 ) -> Result<AbExecuted, LaboratoryError> {
     let stop = stop_on_signals()?;
-    let mut progress = Progress::new(quiet, &stop);
+    let mut progress = RunDisplay::new(quiet, &stop);
     Ok(execute(plan, &stop, &mut progress, recorders.each_mut()))
 }

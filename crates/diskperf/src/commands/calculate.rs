@@ -1,6 +1,6 @@
 //! Command `diskperf calculate`: calculations without a simulated program.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::{
     CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
     InterleaveArguments,
@@ -22,17 +22,17 @@ use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
 /// Executes `diskperf calculate`: calculations that run no program.
-pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
+pub(crate) fn calculate(arguments: &CalculateArguments) -> CommandResult {
     match &arguments.calculation {
-        Calculation::Disk(arguments) => disk(arguments),
-        Calculation::Flash(arguments) => flash(arguments),
-        Calculation::Interleave(arguments) => interleave(arguments),
-        Calculation::Format(arguments) => format(arguments),
+        Calculation::Disk(arguments) => calculate_disk(arguments),
+        Calculation::Flash(arguments) => calculate_flash(arguments),
+        Calculation::Interleave(arguments) => calculate_interleave(arguments),
+        Calculation::Format(arguments) => calculate_format(arguments),
     }
 }
 
 /// Calculates the gain from the scheduling order of a disk queue.
-fn disk(arguments: &DiskQueueArguments) -> Outcome {
+fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut depths = arguments.depth.clone();
     depths.sort_unstable();
@@ -57,13 +57,13 @@ fn disk(arguments: &DiskQueueArguments) -> Outcome {
 }
 
 /// Calculates properties of a flash drive that do not depend on its timing.
-fn flash(arguments: &FlashArguments) -> Outcome {
-    let found = diskperf_models::flash::flash(&arguments.asked())?;
+fn calculate_flash(arguments: &FlashArguments) -> CommandResult {
+    let found = diskperf_models::flash::flash(&arguments.to_request())?;
     print(&report::flash(&found, arguments.format.into(), width()))?;
     Ok(DONE)
 }
 
-fn format(arguments: &FormatArguments) -> Outcome {
+fn calculate_format(arguments: &FormatArguments) -> CommandResult {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let times = formatting(
         &catalogue,
@@ -88,12 +88,12 @@ const DEFAULT_TRACK: Track = Track {
 /// Default clock frequency in hertz, that of most machines of the time.
 const DEFAULT_CLOCK_HZ: f64 = 60.0;
 /// Default duration of a clock tick in sectors: the middle of Bass's 1 to 3.
-const DEFAULT_CLOCK_SECTORS: f64 = 2.0;
+const DEFAULT_CLOCK_COST_SECTORS: f64 = 2.0;
 /// Default buffer size in characters: the middle of Bass's 16 to 32.
 const DEFAULT_BUFFER_CHARS: u32 = 24;
 
-fn interleave(arguments: &InterleaveArguments) -> Outcome {
-    let track = track(arguments)?;
+fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
+    let track = resolve_track(arguments)?;
     let inputs = Inputs {
         track,
         service: Service {
@@ -106,16 +106,16 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
             application_ms: arguments.application_ms,
         },
         cpu_speed: arguments.cpu_speed,
-        clock: clock(arguments, &track),
-        serial: serial(arguments)?,
+        clock: resolve_clock(arguments, &track),
+        serial: resolve_serial(arguments)?,
         read_ahead: arguments.read_ahead,
         outstanding: arguments.outstanding,
     };
     if !arguments.no_budget {
-        interleave::check_work(&inputs).map_err(|error| refusal(&error))?;
+        interleave::check_work(&inputs).map_err(|error| input_error(&error))?;
     }
     let mut found =
-        interleave::calculate(&inputs, arguments.factor).map_err(|error| refusal(&error))?;
+        interleave::calculate(&inputs, arguments.factor).map_err(|error| input_error(&error))?;
     if inputs.service == Service::default() {
         return Err(LaboratoryError::Request(
             "no service time: give at least one of --interrupt-latency-ms, --driver-ms, --transfer-start-ms, --reschedule-ms, --higher-priority-ms, --system-call-ms and --application-ms, as measured"
@@ -148,7 +148,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
 }
 
 /// Returns the drive's track, with individually given values in place of its own.
-fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
+fn resolve_track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     let mut track = match &arguments.drive {
         Some(name) => {
             let known = load_catalogue(arguments.catalogue.as_deref())?;
@@ -168,29 +168,29 @@ fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     Ok(track)
 }
 
-fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
+fn resolve_clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     if arguments.clock_hz.is_none() && arguments.clock_ms.is_none() {
         return None;
     }
     // Bass's sectors are measured on the machine; a faster one takes less.
-    let tick_ms = || DEFAULT_CLOCK_SECTORS * track.sector_ms();
+    let tick_ms = || DEFAULT_CLOCK_COST_SECTORS * track.sector_ms();
     Some(Clock {
         hz: arguments.clock_hz.unwrap_or(DEFAULT_CLOCK_HZ),
         tick_ms: arguments.clock_ms.unwrap_or_else(tick_ms),
     })
 }
 
-fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
+fn resolve_serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
     let Some(lines) = arguments.serial_lines else {
         return Ok(None);
     };
     let method = SerialMethod::from(arguments.serial);
-    let us_per_char = serial_time(
+    let us_per_char = resolve_serial_time(
         ("--serial-us-per-char", arguments.serial_us_per_char),
         (method, method.us_per_char()),
         "interrupt for each character; give --serial-done-us-per-char",
     )?;
-    let done_us_per_char = serial_time(
+    let done_us_per_char = resolve_serial_time(
         (
             "--serial-done-us-per-char",
             arguments.serial_done_us_per_char,
@@ -219,7 +219,7 @@ fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryE
 
 /// Returns a time of a method: the given value or the method's default. A value for a method
 /// without this time is an error.
-fn serial_time(
+fn resolve_serial_time(
     (option, given): (&str, Option<f64>),
     (method, own): (SerialMethod, Option<f64>),
     lacks: &str,
@@ -235,7 +235,7 @@ fn serial_time(
 
 /// Converts an input error of the calculation into an error about the option, whose name differs
 /// only in hyphens.
-fn refusal(error: &InputError) -> LaboratoryError {
+fn input_error(error: &InputError) -> LaboratoryError {
     LaboratoryError::Request(match error {
         InputError::Range { input, .. } => format!("--{}: {error}", input.replace('_', "-")),
         InputError::TooMany { term, .. } => format!(

@@ -1,12 +1,12 @@
 //! Lists of the catalogue and display of its entries.
 
-use super::{DONE, Outcome};
-use crate::arguments::{Listed, OutputFormat};
+use super::{CommandResult, DONE};
+use crate::arguments::{ListSubject, OutputFormat};
 use crate::drawing;
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_battery::program::nearest;
-use diskperf_catalogue::{Catalogue, Chooser, Component, Origin, Parameter};
+use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ParameterOrigin};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue::{
     self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, components, components_named,
@@ -15,9 +15,9 @@ use diskperf_laboratory::catalogue::{
 use serde_json::{Value, json};
 
 /// Lists one kind of catalogue entry; `None` for anything that is not part of the catalogue.
-pub(super) fn listing(
+pub(super) fn list_components(
     catalogue: &Catalogue,
-    listed: Listed,
+    listed: ListSubject,
 ) -> Result<Option<Listing>, LaboratoryError> {
     let of = |name, kind, entries: Vec<(String, String)>| {
         let rows = entries.into_iter().map(|(name, what)| vec![name, what]);
@@ -31,20 +31,23 @@ pub(super) fn listing(
     let kind =
         |name, component: Component| of(name, component.name(), components(catalogue, component));
     match listed {
-        Listed::Systems => of("systems", "system", systems(catalogue)),
-        Listed::Drives => kind("drives", Component::Drive),
-        Listed::Controllers => kind("controllers", Component::Controller),
-        Listed::Buses => kind("buses", Component::Bus),
-        Listed::Hosts => kind("hosts", Component::Host),
-        Listed::Kernels => kind("kernels", Component::Kernel),
-        Listed::Drivers => kind("drivers", Component::Driver),
-        Listed::Filesystems => kind("filesystems", Component::Filesystem),
-        Listed::Published => published(catalogue).map(Some),
-        Listed::Suites | Listed::Programs | Listed::Runs | Listed::Parameters => Ok(None),
+        ListSubject::Systems => of("systems", "system", systems(catalogue)),
+        ListSubject::Drives => kind("drives", Component::Drive),
+        ListSubject::Controllers => kind("controllers", Component::Controller),
+        ListSubject::Buses => kind("buses", Component::Bus),
+        ListSubject::Hosts => kind("hosts", Component::Host),
+        ListSubject::Kernels => kind("kernels", Component::Kernel),
+        ListSubject::Drivers => kind("drivers", Component::Driver),
+        ListSubject::Filesystems => kind("filesystems", Component::Filesystem),
+        ListSubject::Published => list_published(catalogue).map(Some),
+        ListSubject::Suites
+        | ListSubject::Programs
+        | ListSubject::Runs
+        | ListSubject::Parameters => Ok(None),
     }
 }
 
-fn published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
+fn list_published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
     let row = |document: catalogue::Document| {
         let modelled = if document.modelled { "yes" } else { "no" };
         vec![
@@ -63,7 +66,7 @@ fn published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
 }
 
 /// Lists all parameters of a system or a component.
-pub(super) fn parameters(list: &[Parameter]) -> Listing {
+pub(super) fn list_parameters(list: &[Parameter]) -> Listing {
     let row = |parameter: &Parameter| {
         vec![
             parameter.path.clone(),
@@ -84,12 +87,16 @@ pub(super) fn parameters(list: &[Parameter]) -> Listing {
 
 /// Shows the catalogue entry with this name, if it exists. A component's name may have its kind in
 /// front, such as `driver/uda`.
-pub(super) fn show(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Option<Outcome> {
+pub(super) fn show(
+    catalogue: &Catalogue,
+    name: &str,
+    format: OutputFormat,
+) -> Option<CommandResult> {
     if catalogue.system_names().iter().any(|known| known == name) || is_file(name) {
         return Some(show_system(catalogue, name, format));
     }
     let (kind, plain) = match name.split_once('/') {
-        Some((kind, plain)) => (Component::of_name(kind), plain),
+        Some((kind, plain)) => (Component::from_name(kind), plain),
         None => (None, name),
     };
     let mut found = components_named(catalogue, plain);
@@ -131,16 +138,16 @@ fn is_file(name: &str) -> bool {
     name.ends_with(".toml") && std::path::Path::new(name).is_file()
 }
 
-fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outcome {
+fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> CommandResult {
     let entry = catalogue::system(catalogue, name, &[])?;
-    let list = parameters(&entry.parameters);
+    let list = list_parameters(&entry.parameters);
     print(&match format {
         OutputFormat::Table => {
             let mut text = format!("{}\n{}\n", entry.name, entry.description);
             for (component, name) in &entry.components {
                 text += &format!("  {component:<11} {name}\n");
             }
-            text += &free_parameters(&entry.parameters);
+            text += &describe_free_parameters(&entry.parameters);
             format!("{text}\n{}", list.render(format, width()))
         }
         OutputFormat::Json => system_json(&entry).to_string(),
@@ -150,15 +157,15 @@ fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outco
 }
 
 /// Describes the parameters that no document gives, by method of choice and the measurements used.
-fn free_parameters(parameters: &[Parameter]) -> String {
+fn describe_free_parameters(parameters: &[Parameter]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for parameter in parameters {
         let how = match parameter.origin() {
-            Origin::Documented => continue,
-            Origin::Assumed => "assumed".to_owned(),
-            Origin::Calibrated { set, by } => match by {
-                Chooser::Fit => format!("calibrated by a fit to {set}"),
-                Chooser::Hand => format!("calibrated by hand on {set}"),
+            ParameterOrigin::Documented => continue,
+            ParameterOrigin::Assumed => "assumed".to_owned(),
+            ParameterOrigin::Calibrated { set, by } => match by {
+                CalibrationMethod::AutomaticFit => format!("calibrated by a fit to {set}"),
+                CalibrationMethod::ByHand => format!("calibrated by hand on {set}"),
             },
         };
         match groups.iter_mut().find(|(known, _)| *known == how) {
@@ -183,13 +190,13 @@ fn free_parameters(parameters: &[Parameter]) -> String {
 
 /// Returns the origin of a value as a single word for machine-readable output, with its calibration
 /// set.
-fn origin(parameter: &Parameter) -> (&'static str, Option<String>) {
+fn describe_origin(parameter: &Parameter) -> (&'static str, Option<String>) {
     match parameter.origin() {
-        Origin::Documented => ("documented", None),
-        Origin::Assumed => ("assumed", None),
-        Origin::Calibrated { set, by } => match by {
-            Chooser::Fit => ("fitted", Some(set)),
-            Chooser::Hand => ("by_hand", Some(set)),
+        ParameterOrigin::Documented => ("documented", None),
+        ParameterOrigin::Assumed => ("assumed", None),
+        ParameterOrigin::Calibrated { set, by } => match by {
+            CalibrationMethod::AutomaticFit => ("fitted", Some(set)),
+            CalibrationMethod::ByHand => ("by_hand", Some(set)),
         },
     }
 }
@@ -199,11 +206,11 @@ fn show_components(
     name: &str,
     found: &[Component],
     format: OutputFormat,
-) -> Outcome {
+) -> CommandResult {
     let mut texts = Vec::new();
     for component in found {
         let entry = catalogue::component(catalogue, *component, name)?;
-        let list = parameters(&entry.parameters);
+        let list = list_parameters(&entry.parameters);
         texts.push(match format {
             OutputFormat::Table => {
                 let title = format!("{} {}", entry.component, entry.name);
@@ -232,12 +239,12 @@ fn draw_seek_curve(drive: &DriveFigures) -> String {
             unit => format!("  {what:<width$} {value:>10.2} {unit}\n"),
         };
     }
-    text += &zones(&drive.zones);
-    text + "\n" + &drawing::curve(&drive.seek, "cylinders", "ms")
+    text += &draw_zones(&drive.zones);
+    text + "\n" + &drawing::draw_curve(&drive.seek, "cylinders", "ms")
 }
 
 /// Draws the zones of a disk, one per line, with bars for their transfer rates.
-fn zones(all: &[ZoneFigures]) -> String {
+fn draw_zones(all: &[ZoneFigures]) -> String {
     const ZONE_BAR_WIDTH: f64 = 24.0;
     let Some(first) = all.first() else {
         return String::new();
@@ -266,7 +273,7 @@ fn zones(all: &[ZoneFigures]) -> String {
 
 fn parameters_json(list: &[Parameter]) -> Value {
     let one = |parameter: &Parameter| {
-        let (origin, set) = origin(parameter);
+        let (origin, set) = describe_origin(parameter);
         json!({
             "path": parameter.path,
             "value": parameter.value,

@@ -1,9 +1,9 @@
 //! Command `diskperf explain`: attributes the time of a run to causes.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::ExplainArguments;
 use crate::output::{print, width};
-use crate::progress::{MachinesProgress, Progress};
+use crate::progress::{ModelRunDisplay, RunDisplay};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_analysis::perfetto::perfetto;
@@ -32,27 +32,27 @@ enum ExplainedSide {
 
 /// Executes `diskperf explain`: shows the time of a run by stage and effective changes, or the
 /// causes of the difference between two runs.
-pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> CommandResult {
     let output = match &arguments.perfetto {
         Some(path) => Some(Output::open_beside_table("--perfetto", path)?),
         None => None,
     };
-    let sides = sides(arguments, store)?;
+    let sides = resolve_sides(arguments, store)?;
     if sides.len() > 1 && arguments.perfetto.is_some() {
         return Err(LaboratoryError::Request(
             "--perfetto takes one run or system: explain each separately, with its own file"
                 .to_owned(),
         ));
     }
-    let plans: Vec<Plan> = sides.iter().filter_map(ExplainedSide::plan).collect();
+    let plans: Vec<Plan> = sides.iter().filter_map(ExplainedSide::to_plan).collect();
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
-    let progress = MachinesProgress::new(arguments.machines.quiet);
+    let progress = ModelRunDisplay::new(arguments.machines.quiet);
     let means = Means {
-        crew: &Threads(arguments.machines.threads()),
+        crew: &Threads(arguments.machines.thread_count()),
         counterfactuals: !arguments.no_counterfactuals,
         stop: &stop,
-        progress: &|done, of| progress.show(done, of),
+        progress: &|done, of| progress.update(done, of),
     };
     let format = arguments.machines.format.into();
     // What goes to the file, where one is wanted.
@@ -70,15 +70,15 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
             report::differences(&found, format, width())
         }
         [one] => {
-            let told = one.explain(arguments, store, &means)?;
+            let told = one.explain_side(arguments, store, &means)?;
             if output.is_some() {
-                trace = trace_of_storage(&told);
+                trace = encode_storage_trace(&told);
             }
             report::explanation(&told.explanation, format, width())
         }
         [a, b, ..] => {
-            let a = a.explain(arguments, store, &means)?;
-            let b = b.explain(arguments, store, &means)?;
+            let a = a.explain_side(arguments, store, &means)?;
+            let b = b.explain_side(arguments, store, &means)?;
             report::differences(&storage::differences(&a, &b)?, format, width())
         }
         [] => unreachable!("without a name there is the last run"),
@@ -104,14 +104,14 @@ impl ExplainedSide {
         }
     }
 
-    fn plan(&self) -> Option<Plan> {
+    fn to_plan(&self) -> Option<Plan> {
         match self {
             Self::Storage(plan) => Some(Plan::Host(plan.clone())),
             Self::Model(_) | Self::Run(_) => None,
         }
     }
 
-    fn explain(
+    fn explain_side(
         &self,
         arguments: &ExplainArguments,
         store: Option<&Path>,
@@ -121,7 +121,7 @@ impl ExplainedSide {
             Self::Model(subject) => storage::explain_model(subject, means),
             Self::Run(run) => storage::explain_run(Run::clone(run)),
             Self::Storage(plan) => {
-                let mut progress = Progress::new(arguments.machines.quiet, means.stop);
+                let mut progress = RunDisplay::new(arguments.machines.quiet, means.stop);
                 storage::explain_target(plan, store, means.stop, &mut progress)
             }
         }
@@ -140,7 +140,7 @@ pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, Laborato
 
 /// Repeats modelled runs to write a trace of their events. Programs are labelled with the name of
 /// their system.
-pub(super) fn trace_again(
+pub(super) fn repeat_with_trace(
     output: Output,
     made: &[Run],
     stop: &Arc<AtomicBool>,
@@ -178,7 +178,7 @@ fn encode_trace<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>
 /// # Errors
 ///
 /// No events were recorded.
-fn trace_of_storage(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
+fn encode_storage_trace(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
         Some(traces) => Ok(encode_trace(&told.explanation, traces.into_iter())),
@@ -200,7 +200,7 @@ fn explain_change_error(error: LaboratoryError) -> LaboratoryError {
     }
 }
 
-fn sides(
+fn resolve_sides(
     arguments: &ExplainArguments,
     store: Option<&Path>,
 ) -> Result<Vec<ExplainedSide>, LaboratoryError> {
@@ -211,7 +211,7 @@ fn sides(
     };
     let mut sides = Vec::new();
     for (number, name) in names.iter().enumerate() {
-        sides.push(side(arguments, store, (name, number))?);
+        sides.push(resolve_side(arguments, store, (name, number))?);
     }
     if names_target(arguments) && sides.iter().all(ExplainedSide::is_stored) {
         let how = match sides[0] {
@@ -229,7 +229,7 @@ fn sides(
                 "--change takes one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
             ));
         }
-        let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
+        let changed = resolve_modelled_side(arguments, (&names[0], 1), &arguments.changes);
         let changed = changed.map_err(explain_change_error)?;
         sides.push(ExplainedSide::Model(Box::new(changed)));
     }
@@ -242,7 +242,7 @@ fn sides(
             format!("{name} on {drives} drive{plural}")
         };
         subject.name = on(*first);
-        let mut other = modelled(arguments, (&names[0], 1), &[])?;
+        let mut other = resolve_modelled_side(arguments, (&names[0], 1), &[])?;
         other.name = on(*second);
         sides.push(ExplainedSide::Model(Box::new(other)));
     }
@@ -250,20 +250,20 @@ fn sides(
 }
 
 /// Determines the subject that a name on the command line denotes.
-fn side(
+fn resolve_side(
     arguments: &ExplainArguments,
     store: Option<&Path>,
     (name, number): (&str, usize),
 ) -> Result<ExplainedSide, LaboratoryError> {
     if is_system(arguments, name)? {
-        let subject = modelled(arguments, (name, number), &[])?;
+        let subject = resolve_modelled_side(arguments, (name, number), &[])?;
         return Ok(ExplainedSide::Model(Box::new(subject)));
     }
     let path = Path::new(name);
     // A file may be an exported run, or data to be read.
     let exported = path.is_file() && (name.ends_with(".json") || !name.contains('/'));
     if (name.contains('/') || path.is_dir()) && !exported && !is_export(path) {
-        let plan = plan::on_storage(&arguments.experiment((name, 0)))?;
+        let plan = plan::on_storage(&arguments.to_experiment((name, 0)))?;
         return Ok(ExplainedSide::Storage(plan));
     }
     let mut loaded = runs::load(store, name).map_err(|error| match error {
@@ -313,7 +313,7 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
 }
 
 /// Returns the modelled system with the requested changes.
-fn modelled(
+fn resolve_modelled_side(
     arguments: &ExplainArguments,
     (name, number): (&str, usize),
     changes: &[Setting],
@@ -323,7 +323,7 @@ fn modelled(
             "--fresh applies to real storage, and {name} is a modelled system; omit it"
         )));
     }
-    let mut experiment = arguments.experiment((name, number));
+    let mut experiment = arguments.to_experiment((name, number));
     experiment.settings.extend(changes.iter().cloned());
     Subject::of(name.to_owned(), &experiment, &HostFiles)
 }

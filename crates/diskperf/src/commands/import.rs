@@ -1,6 +1,6 @@
 //! Command `diskperf import`: converts DiskSim drives to catalogue entries.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
@@ -11,7 +11,7 @@ use diskperf_timeline::units::format_size;
 use serde_json::json;
 
 /// Executes `diskperf import`: writes the drives of DiskSim files as catalogue entries.
-pub(crate) fn import(arguments: &ImportArguments) -> Outcome {
+pub(crate) fn import(arguments: &ImportArguments) -> CommandResult {
     let found = imported(&Asked {
         files: &arguments.files,
         to: &arguments.output,
@@ -20,17 +20,21 @@ pub(crate) fn import(arguments: &ImportArguments) -> Outcome {
     })?;
     print(&match arguments.format {
         OutputFormat::Table => {
-            let drives: Vec<String> = found.drives.iter().map(drive).collect();
-            format!("{}\n{}", drives.join("\n"), next(&found, arguments))
+            let drives: Vec<String> = found.drives.iter().map(describe_drive).collect();
+            format!(
+                "{}\n{}",
+                drives.join("\n"),
+                describe_next_steps(&found, arguments)
+            )
         }
         OutputFormat::Json => json!(found).to_string(),
-        format => listing(&found).render(format, width()),
+        format => list_fitted_drives(&found).render(format, width()),
     })?;
     Ok(DONE)
 }
 
 /// Describes an imported drive, the entry written, and the treatment of its keys.
-fn drive(of: &ImportedDrive) -> String {
+fn describe_drive(of: &ImportedDrive) -> String {
     let mut text = format!(
         "{} from {}: {}, {} {}\n",
         of.name,
@@ -66,12 +70,12 @@ fn drive(of: &ImportedDrive) -> String {
     for one in &of.differs {
         text += &format!("  modelled in another way: {one}\n");
     }
-    text + &without_effect(&of.without_effect)
+    text + &describe_ignored_keys(&of.without_effect)
 }
 
 /// Lists keys without effect by block. Keys with the same reason share a line, and each has its
 /// line number.
-fn without_effect(all: &[LeftOut]) -> String {
+fn describe_ignored_keys(all: &[LeftOut]) -> String {
     let mut groups: Vec<(&str, &str, &str, Vec<String>)> = Vec::new();
     for LeftOut {
         key,
@@ -199,7 +203,7 @@ fn describe_replays(of: &Replays) -> String {
 }
 
 /// Suggests the next commands after an import.
-fn next(found: &Imported, arguments: &ImportArguments) -> String {
+fn describe_next_steps(found: &Imported, arguments: &ImportArguments) -> String {
     let Some(first) = found.drives.first() else {
         return String::new();
     };
@@ -229,7 +233,7 @@ fn next(found: &Imported, arguments: &ImportArguments) -> String {
     text
 }
 
-fn listing(found: &Imported) -> Listing {
+fn list_fitted_drives(found: &Imported) -> Listing {
     let row = |of: &ImportedDrive| {
         let mut row = vec![
             of.name.clone(),
@@ -242,7 +246,7 @@ fn listing(found: &Imported) -> Listing {
             of.differs.join("; "),
             of.trace_beside.clone().unwrap_or_default(),
         ];
-        row.extend(fitted_fields(of));
+        row.extend(format_fitted_fields(of));
         row
     };
     let mut heading = vec![
@@ -276,7 +280,7 @@ const FITTED_FIELDS: [&str; 8] = [
     "fitted_rms_ms",
 ];
 
-fn fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
+fn format_fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
     let (
         Some(Fit {
             requests, phase, ..

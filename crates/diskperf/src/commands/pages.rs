@@ -1,6 +1,6 @@
 //! Command `diskperf report`: HTML page of runs.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::ReportArguments;
 use diskperf_analysis::report::html::{self, Reported};
 use diskperf_laboratory::Output;
@@ -12,12 +12,12 @@ use diskperf_timeline::{Run, World};
 use std::path::Path;
 
 /// Executes `diskperf report`: writes runs as one HTML page.
-pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> CommandResult {
     let output = Output::open(&arguments.output)?;
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut wanted = Vec::new();
     for name in &arguments.runs {
-        wanted.extend(super::load(store, name)?);
+        wanted.extend(super::load_runs(store, name)?);
     }
     let mut reported = reported(&catalogue, wanted)?;
     draw_platters(&mut reported);
@@ -33,7 +33,7 @@ fn draw_platters(reported: &mut [Reported]) {
         .filter(|one| one.run.world == World::Model);
     std::thread::scope(|scope| {
         for one in modelled {
-            scope.spawn(|| match replay_platter(&one.run) {
+            scope.spawn(|| match draw_platter(&one.run) {
                 Ok(pictures) => one.pictures = pictures,
                 Err(why) => one.no_pictures = Some(why),
             });
@@ -41,7 +41,7 @@ fn draw_platters(reported: &mut [Reported]) {
     });
 }
 
-fn replay_platter(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
+fn draw_platter(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
     let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

@@ -1,9 +1,9 @@
 //! Commands `diskperf record` and `diskperf run --record`: recording of block traces.
 
-use super::{DONE, FAILED, Outcome};
+use super::{CommandResult, DONE, FAILED};
 use crate::arguments::{OutputFormat, RecordArguments};
 use crate::output::{print, print_message, width};
-use crate::progress::TimeProgress;
+use crate::progress::RecordDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
@@ -11,16 +11,16 @@ use diskperf_laboratory::recording::Came;
 use diskperf_laboratory::recording::device::{Asked, Ready};
 
 /// Executes `diskperf record`: records the requests to a disk.
-pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
+pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
     let asked = Asked {
         target: arguments.target.clone(),
         lasts: arguments.lasts,
     };
     let ready = Ready::new(asked, &arguments.output, arguments.force)?;
     let stop = stop_on_signals()?;
-    let progress = TimeProgress::new(arguments.quiet, arguments.lasts);
+    let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
     let came = ready.record(&stop, |so_far| {
-        progress.show(so_far.requests, so_far.lost_events);
+        progress.update(so_far.requests, so_far.lost_events);
     });
     drop(progress);
     let came = came?;

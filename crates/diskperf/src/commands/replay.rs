@@ -1,6 +1,6 @@
 //! Command `diskperf replay`: replays a trace.
 
-use super::{DONE, Outcome, RunOutputs, measure};
+use super::{CommandResult, DONE, RunOutputs, run_plans};
 use crate::arguments::ReplayArguments;
 use crate::output::print;
 use diskperf_laboratory::plan;
@@ -11,14 +11,14 @@ pub(crate) fn replay(
     arguments: &ReplayArguments,
     command_line: Vec<String>,
     store: Option<&Path>,
-) -> Outcome {
-    let plans = plan::plan(&arguments.experiment())?;
-    arguments.format.check(&plans)?;
+) -> CommandResult {
+    let plans = plan::plan(&arguments.to_experiment())?;
+    arguments.format.reject_unsupported(&plans)?;
     if arguments.dry_run {
         let texts: Vec<_> = plans.iter().map(plan::Plan::describe).collect();
         print(&texts.join("\n"))?;
         return Ok(DONE);
     }
     let shown = (arguments.format, arguments.quiet);
-    measure(&plans, shown, RunOutputs::default(), (command_line, store))
+    run_plans(&plans, shown, RunOutputs::default(), (command_line, store))
 }

@@ -1,9 +1,9 @@
 //! Command `diskperf reproduce`: compares the models with published measurements.
 
-use super::{DONE, FAILED, Outcome};
+use super::{CommandResult, DONE, FAILED};
 use crate::arguments::ReproduceArguments;
 use crate::output::{print, width};
-use crate::progress::MachinesProgress;
+use crate::progress::ModelRunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::reproduce::{Options, real_drives, reproduce_with};
@@ -16,18 +16,18 @@ use std::path::Path;
 const REAL_DRIVES: &str = "real-drives";
 
 /// Executes `diskperf reproduce`: prints the accuracy card.
-pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
+pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
     let asks_for_drives = arguments.documents.iter().any(|one| one == REAL_DRIVES);
     match (&arguments.data, asks_for_drives) {
         (Some(data), true) => return real_drives(arguments, data),
         (None, true) => {
-            return Err(refusal(
+            return Err(request_error(
                 "real-drives are those of a directory: name it with --data",
             ));
         }
         (Some(_), false) => {
             let error = "--data is a directory of measured drives: give it as `reproduce real-drives --data DIR`";
-            return Err(refusal(error));
+            return Err(request_error(error));
         }
         (None, false) => {}
     }
@@ -39,7 +39,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let options = Options {
         documents: arguments.documents.clone(),
         settings: arguments.settings.clone(),
-        threads: arguments.machines.threads(),
+        threads: arguments.machines.thread_count(),
         seed: arguments.machines.seed,
         cells: arguments.cell.iter().cloned().collect(),
         table: arguments.table.clone(),
@@ -47,8 +47,8 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
         budget: Budget::unless(arguments.machines.no_budget),
         stop: stop_on_signals()?,
     };
-    let progress = MachinesProgress::new(arguments.machines.quiet);
-    let card = reproduce_with(&catalogue, &options, &|done, of| progress.show(done, of))?;
+    let progress = ModelRunDisplay::new(arguments.machines.quiet);
+    let card = reproduce_with(&catalogue, &options, &|done, of| progress.update(done, of))?;
     drop(progress);
     let printed = print(&report::card(
         &card,
@@ -63,15 +63,15 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
 }
 
 /// Fits each drive of a directory to half of its trace and scores the replay of the other half.
-fn real_drives(arguments: &ReproduceArguments, data: &Path) -> Outcome {
-    refuse_others(arguments)?;
+fn real_drives(arguments: &ReproduceArguments, data: &Path) -> CommandResult {
+    reject_other_arguments(arguments)?;
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
     };
     let stop = stop_on_signals()?;
-    let progress = MachinesProgress::new(arguments.machines.quiet);
-    let found = real_drives::reproduce(data, &stop, &|done, of| progress.show(done, of))?;
+    let progress = ModelRunDisplay::new(arguments.machines.quiet);
+    let found = real_drives::reproduce(data, &stop, &|done, of| progress.update(done, of))?;
     drop(progress);
     let printed = print(&report::real_drives(
         &found,
@@ -89,7 +89,7 @@ fn real_drives(arguments: &ReproduceArguments, data: &Path) -> Outcome {
 }
 
 /// Rejects options for modelled machines, which do not apply to real drives.
-fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> {
+fn reject_other_arguments(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> {
     let machines = &arguments.machines;
     let given = [
         (arguments.documents.len() > 1, "another document"),
@@ -101,13 +101,13 @@ fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> 
         (machines.no_budget, "--no-budget"),
     ];
     match given.iter().find(|one| one.0) {
-        Some((_, what)) => Err(refusal(&format!(
+        Some((_, what)) => Err(request_error(&format!(
             "real-drives are fitted to their own files and traces: {what} has no effect on them"
         ))),
         None => Ok(()),
     }
 }
 
-fn refusal(why: &str) -> LaboratoryError {
+fn request_error(why: &str) -> LaboratoryError {
     LaboratoryError::Request(why.to_owned())
 }

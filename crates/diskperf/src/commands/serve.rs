@@ -1,10 +1,10 @@
 //! The command `diskperf serve`.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::{OutputFormat, ServeArguments};
 use crate::listing::Listing;
 use crate::output::{print, print_message, width};
-use crate::progress::TimeProgress;
+use crate::progress::RecordDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
@@ -22,13 +22,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Interval at which the command looks for a signal, and shows its progress.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves a drive until its time is over or a signal comes, and prints the statistics.
-pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
+pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let settings = &arguments.settings;
-    let specification = resolve_drive(&catalogue, &arguments.drive, settings).map_err(refused)?;
+    let specification =
+        resolve_drive(&catalogue, &arguments.drive, settings).map_err(serve_error)?;
     if let Some(path) = &arguments.data_file {
         require_data_file(path)?;
     }
@@ -42,19 +43,19 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     };
     // Before anything is made that a signal would leave.
     let stop = stop_on_signals()?;
-    let served = Arc::new(Served::start(&specification, &options).map_err(refused)?);
+    let served = Arc::new(Served::start(&specification, &options).map_err(serve_error)?);
     // The directory goes after the socket in it.
     let mut directory = None;
     let address = match (&arguments.socket, arguments.tcp) {
         (Some(path), _) => Address::Unix(path.clone()),
         (None, Some(at)) => Address::Tcp(at),
         (None, None) => {
-            let private = PrivateDirectory::create().map_err(refused)?;
+            let private = PrivateDirectory::create().map_err(serve_error)?;
             Address::Unix(directory.insert(private).path().join("socket"))
         }
     };
-    let mut server = Server::start(Arc::clone(&served), &address).map_err(refused)?;
-    say_where(arguments, &served, server.uri());
+    let mut server = Server::start(Arc::clone(&served), &address).map_err(serve_error)?;
+    print_address(arguments, &served, server.uri());
     let is_running = wait_for_end(arguments, &served, &stop);
     server.end();
     drop(directory);
@@ -72,7 +73,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     Ok(DONE)
 }
 
-fn refused(error: ServeError) -> LaboratoryError {
+fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
@@ -92,7 +93,7 @@ fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
 }
 
 /// Says where the drive is served, and how it is used.
-fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
+fn print_address(arguments: &ServeArguments, served: &Served, uri: &str) {
     let size = format_size(served.size_bytes);
     let speed = match arguments.speed {
         1.0 => String::new(),
@@ -113,7 +114,7 @@ fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
 /// Waits until the time is over or a signal comes. Returns whether the drive was served all
 /// the time.
 fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) -> bool {
-    let progress = TimeProgress::new(arguments.quiet, arguments.lasts);
+    let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
     let start = Instant::now();
     while !stop.load(Ordering::SeqCst) {
         let left = arguments
@@ -125,8 +126,8 @@ fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) 
         if !served.drive.is_running() {
             return false;
         }
-        thread::sleep(left.map_or(POLL, |left| left.min(POLL)));
-        progress.show(served.statistics.requests(), 0);
+        thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
+        progress.update(served.statistics.requests(), 0);
     }
     true
 }
@@ -136,7 +137,7 @@ fn format_report(
     served: &Served,
     report: &StatisticsReport,
 ) -> Result<String, LaboratoryError> {
-    let listing = listing(report);
+    let listing = list_operations(report);
     match arguments.format {
         OutputFormat::Json => {
             let json = report_json(arguments, served, report);
@@ -144,14 +145,14 @@ fn format_report(
         }
         OutputFormat::Table => Ok(format!(
             "{}\n\n{}",
-            summary(arguments, report),
+            format_summary(arguments, report),
             listing.render(OutputFormat::Table, width())
         )),
         format => Ok(listing.render(format, width())),
     }
 }
 
-fn summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
+fn format_summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
     let count = |number: u64, one: &str| match number {
         1 => format!("1 {one}"),
         _ => format!("{number} {one}s"),
@@ -179,15 +180,15 @@ fn summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
 }
 
 /// Rates of a kind of requests, over the whole time.
-fn rates(of: &OperationStatistics, report: &StatisticsReport) -> (f64, f64) {
+fn operation_rates(of: &OperationStatistics, report: &StatisticsReport) -> (f64, f64) {
     let elapsed_s = report.elapsed.as_secs_f64();
     let per_s = |count: u64| count as f64 / elapsed_s;
     (per_s(of.requests), per_s(of.bytes) / 1e6)
 }
 
-fn listing(report: &StatisticsReport) -> Listing {
+fn list_operations(report: &StatisticsReport) -> Listing {
     let row = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = rates(of, report);
+        let (requests_per_s, mb_per_s) = operation_rates(of, report);
         vec![
             of.kind.name().to_owned(),
             of.requests.to_string(),
@@ -226,7 +227,7 @@ fn listing(report: &StatisticsReport) -> Listing {
 
 fn report_json(arguments: &ServeArguments, served: &Served, report: &StatisticsReport) -> Value {
     let operation = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = rates(of, report);
+        let (requests_per_s, mb_per_s) = operation_rates(of, report);
         json!({
             "operation": of.kind.name(),
             "requests": of.requests,

@@ -1,6 +1,6 @@
 //! Shell completions and manual pages, generated from the definition of the command line.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
@@ -12,7 +12,7 @@ use diskperf_laboratory::catalogue::{components, documents, systems};
 use diskperf_laboratory::{LaboratoryError, Output};
 
 /// Executes `diskperf completions`: prints completions for a shell.
-pub(crate) fn completions(shell: Shell) -> Outcome {
+pub(crate) fn completions(shell: Shell) -> CommandResult {
     let known = CompletionValues::new(shell)?;
     let mut script = Vec::new();
     clap_complete::generate(
@@ -26,12 +26,12 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
 }
 
 /// Executes `diskperf man`: prints a manual page.
-pub(crate) fn man(words: &[String]) -> Outcome {
+pub(crate) fn man(words: &[String]) -> CommandResult {
     let mut command = crate::command();
     command.build();
     for word in words {
         let Some(found) = command.find_subcommand(word).cloned() else {
-            return Err(no_command(&command, word));
+            return Err(unknown_command_error(&command, word));
         };
         command = found;
     }
@@ -43,7 +43,7 @@ pub(crate) fn man(words: &[String]) -> Outcome {
     Ok(DONE)
 }
 
-fn no_command(parent: &Command, word: &str) -> LaboratoryError {
+fn unknown_command_error(parent: &Command, word: &str) -> LaboratoryError {
     let names: Vec<_> = parent.get_subcommands().map(Command::get_name).collect();
     let remedy = match nearest(word, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -64,7 +64,7 @@ struct CompletionValues {
     documents: Vec<PossibleValue>,
     /// Whether the shell completes paths if no name matches, as bash does. Other shells complete
     /// either names or paths.
-    paths_beside_names: bool,
+    completes_paths: bool,
 }
 
 impl CompletionValues {
@@ -86,7 +86,7 @@ impl CompletionValues {
             documents: documents
                 .map(|document| PossibleValue::new(document.name))
                 .collect(),
-            paths_beside_names: shell == Shell::Bash,
+            completes_paths: shell == Shell::Bash,
         })
     }
 
@@ -106,8 +106,8 @@ impl CompletionValues {
             Some("WHAT") => self.programs.clone(),
             Some("NAME") => self.drives.clone(),
             Some("PUBLISHED") => self.documents.clone(),
-            Some("TARGET" | "RUN|TARGET") if self.paths_beside_names => self.systems.clone(),
-            Some("PROGRAM|TARGET") if self.paths_beside_names => {
+            Some("TARGET" | "RUN|TARGET") if self.completes_paths => self.systems.clone(),
+            Some("PROGRAM|TARGET") if self.completes_paths => {
                 [self.programs.as_slice(), &self.systems].concat()
             }
             Some("TARGET" | "RUN|TARGET" | "RUN") => {

@@ -1,9 +1,9 @@
 //! Command `diskperf trace`: describes or converts block traces.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::TraceArguments;
 use crate::output::{print, print_message, width};
-use crate::progress::BytesProgress;
+use crate::progress::BytesDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::Output;
@@ -13,7 +13,7 @@ use diskperf_laboratory::traces::{
 use std::path::Path;
 
 /// Executes `diskperf trace`: describes a block trace, or writes it in another format.
-pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
+pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
     let asked = Asked {
         files: files(&arguments.files)?,
         options: ReadOptions {
@@ -28,7 +28,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
         scale_to_bytes: arguments.scale_addresses,
     };
     if let (Some(form), Some(output)) = (arguments.convert, &arguments.output) {
-        return write(arguments, &asked, (form, output));
+        return convert_trace(arguments, &asked, (form, output));
     }
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?),
@@ -36,7 +36,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     };
     let stop = stop_on_signals()?;
     let far = Far::default();
-    let progress = progress(arguments, &asked, &far);
+    let progress = show_progress(arguments, &asked, &far);
     let found = summarize(&asked, &far, &stop);
     drop(progress);
     let found = found?;
@@ -48,11 +48,15 @@ pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     Ok(DONE)
 }
 
-fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path)) -> Outcome {
+fn convert_trace(
+    arguments: &TraceArguments,
+    asked: &Asked,
+    (form, path): (Form, &Path),
+) -> CommandResult {
     let output = Output::open(path)?;
     let stop = stop_on_signals()?;
     let far = Far::default();
-    let progress = progress(arguments, asked, &far);
+    let progress = show_progress(arguments, asked, &far);
     let done = convert(asked, (form, output), &far, &stop);
     drop(progress);
     let done = done?;
@@ -66,7 +70,7 @@ fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path))
     Ok(DONE)
 }
 
-fn progress(arguments: &TraceArguments, asked: &Asked, far: &Far) -> BytesProgress {
+fn show_progress(arguments: &TraceArguments, asked: &Asked, far: &Far) -> BytesDisplay {
     let all = size_bytes(&asked.files);
-    BytesProgress::new(arguments.quiet, all, far.read_bytes.clone())
+    BytesDisplay::new(arguments.quiet, all, far.read_bytes.clone())
 }

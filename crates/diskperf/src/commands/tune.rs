@@ -1,9 +1,9 @@
 //! Command `diskperf tune`: searches for the best parameter values.
 
-use super::{DONE, Outcome};
+use super::{CommandResult, DONE};
 use crate::arguments::TuneArguments;
 use crate::output::{print, print_message, width};
-use crate::progress::MachinesProgress;
+use crate::progress::ModelRunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_analysis::tuning::Tuned;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Executes `diskperf tune`: finds the best values of parameters.
-pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
-    let (target, what) = target_and_workload(arguments)?;
+pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> CommandResult {
+    let (target, what) = resolve_target_and_workload(arguments)?;
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
@@ -51,19 +51,19 @@ fn tune_model(
     }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
     let wanted = Search {
-        experiment: arguments.experiment(what),
+        experiment: arguments.to_experiment(what),
         target,
         over: arguments.over.clone(),
         goal: arguments.goal.into(),
         budget: arguments.budget,
         seeds: arguments.seeds,
-        crew: Arc::new(Threads(arguments.machines.threads())),
+        crew: Arc::new(Threads(arguments.machines.thread_count())),
         files: Arc::new(HostFiles),
         stop: stop_on_signals()?,
     };
     let kept = Kept::open(store, arguments.fresh);
     let quiet = arguments.machines.quiet;
-    let progress = MachinesProgress::new(quiet);
+    let progress = ModelRunDisplay::new(quiet);
     let told = AtomicBool::new(false);
     let tuned = search(&catalogue, &wanted, &kept, &|done, of| {
         if let Some(failure) = kept.failure()
@@ -73,7 +73,7 @@ fn tune_model(
                 "{failure}; the points are stored as soon as the store accepts them"
             ));
         }
-        progress.show(done, of)
+        progress.update(done, of)
     });
     drop(progress);
     if let Some(failure) = kept.failure() {
@@ -103,7 +103,7 @@ fn tune_path(
         )));
     }
     let wanted = HostSearch {
-        experiment: arguments.experiment(what),
+        experiment: arguments.to_experiment(what),
         target: target.into(),
         over: arguments.over.clone(),
         goal: arguments.goal.into(),
@@ -111,15 +111,17 @@ fn tune_path(
         device_settings: arguments.change_device_settings,
         stop: stop_on_signals()?,
     };
-    let progress = MachinesProgress::new(arguments.machines.quiet);
-    let tuned = tune_host(&wanted, store, &|done, of| progress.show(done, of));
+    let progress = ModelRunDisplay::new(arguments.machines.quiet);
+    let tuned = tune_host(&wanted, store, &|done, of| progress.update(done, of));
     drop(progress);
     tuned
 }
 
 /// Returns target and workload from `tune TARGET --suite WHAT`, or from `tune WHAT --on TARGET` in
 /// the style of `run`.
-fn target_and_workload(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
+fn resolve_target_and_workload(
+    arguments: &TuneArguments,
+) -> Result<(String, Workload), LaboratoryError> {
     let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
     let (target, what) = match (first, arguments.on.clone(), suite) {
         (Some(_), Some(on), Some(_)) => {

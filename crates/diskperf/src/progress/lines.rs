@@ -7,45 +7,45 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time before the first line; most commands end earlier.
-const FIRST_LINE_AFTER: Duration = Duration::from_secs(10);
+const FIRST_LINE_DELAY: Duration = Duration::from_secs(10);
 
 /// Interval between lines, so that a log of one hour has 120.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval between checks for a due line, long enough not to disturb a measurement.
-pub(super) const PERIOD: Duration = Duration::from_secs(1);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const STACK_BYTES: usize = 256 << 10;
 
 /// Schedule of progress lines.
-pub(super) struct Lines {
+pub(super) struct LineSchedule {
     start: Instant,
     /// Time of the next line, relative to the start.
-    due: Duration,
+    next_due: Duration,
 }
 
-impl Lines {
+impl LineSchedule {
     pub(super) fn from_now() -> Self {
         Self {
             start: Instant::now(),
-            due: FIRST_LINE_AFTER,
+            next_due: FIRST_LINE_DELAY,
         }
     }
 
     /// Prints a line with the elapsed time, if one is due.
-    pub(super) fn print(&mut self, line: impl FnOnce() -> String) {
+    pub(super) fn print_if_due(&mut self, line: impl FnOnce() -> String) {
         let elapsed = self.start.elapsed();
-        if self.is_due(elapsed) {
+        if self.advance_if_due(elapsed) {
             print_message(&format!("{} ({} s)", line(), elapsed.as_secs()));
         }
     }
 
     /// Tests whether a line is due at this elapsed time, and schedules the next one. Missed lines
     /// are not repeated.
-    fn is_due(&mut self, elapsed: Duration) -> bool {
-        let is_due = elapsed >= self.due;
+    fn advance_if_due(&mut self, elapsed: Duration) -> bool {
+        let is_due = elapsed >= self.next_due;
         if is_due {
-            self.due = elapsed + LINE_INTERVAL;
+            self.next_due = elapsed + LINE_INTERVAL;
         }
         is_due
     }
@@ -53,7 +53,7 @@ impl Lines {
 
 /// Thread that calls a function at regular intervals until it is dropped.
 pub(super) struct Ticker {
-    is_over: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -74,13 +74,16 @@ impl Ticker {
             .spawn(ticks)
             .ok()?;
         let thread = Some(thread);
-        Some(Self { is_over, thread })
+        Some(Self {
+            has_ended: is_over,
+            thread,
+        })
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.has_ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             // One that panicked has only stopped to show progress.
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_line_is_due_now_and_then() {
-        let mut lines = Lines::from_now();
+        let mut lines = LineSchedule::from_now();
         for (seconds, is_due) in [
             (0, false),
             (9, false),
@@ -109,7 +112,7 @@ mod tests {
             (180, true),
         ] {
             assert_eq!(
-                lines.is_due(Duration::from_secs(seconds)),
+                lines.advance_if_due(Duration::from_secs(seconds)),
                 is_due,
                 "{seconds} s"
             );

@@ -1,14 +1,14 @@
 //! Layout `dm_layout_g2`: a measured list of extents.
 
-use super::{Spot, to_revolution_fraction};
+use super::{PhysicalSector, revolution_fraction};
 
 /// Extent: contiguous blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct MappedExtent {
     /// First block of the extent.
     pub first_block: u64,
     /// Number of blocks in the extent; at least 1.
-    pub blocks: u32,
+    pub block_count: u32,
     /// Cylinder of the extent.
     pub cylinder: u32,
     /// Head of the extent, which identifies the surface.
@@ -17,7 +17,7 @@ pub struct Extent {
     pub sector: u32,
 }
 
-impl Extent {
+impl MappedExtent {
     fn location(&self) -> (u32, u32, u32) {
         (self.cylinder, self.head, self.sector)
     }
@@ -25,7 +25,7 @@ impl Extent {
 
 /// Zone: range of cylinders with the same number of sectors on each track.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MappedZone {
+pub struct MappedTrackZone {
     /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
     /// Innermost cylinder of the zone, inclusive.
@@ -33,7 +33,7 @@ pub struct MappedZone {
     /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
     /// Angle of the zone's first sector, in revolutions.
-    pub offset: f64,
+    pub start_angle: f64,
     /// Skew from a track to the next one of the same cylinder, in revolutions.
     pub track_skew: f64,
     /// Skew from a cylinder's last track to the first track of the next cylinder, in revolutions.
@@ -43,9 +43,9 @@ pub struct MappedZone {
 /// Layout as a list of extents, with zones that define track lengths and skews.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedLayout {
-    surfaces: u32,
-    zones: Vec<MappedZone>,
-    extents: Vec<Extent>,
+    surface_count: u32,
+    zones: Vec<MappedTrackZone>,
+    extents: Vec<MappedExtent>,
     /// Indices into `extents`, ordered by location.
     extents_by_location: Vec<u32>,
 }
@@ -60,8 +60,8 @@ impl MappedLayout {
     /// reason. The index is absent if the zones are wrong.
     pub fn new(
         surfaces: u32,
-        zones: Vec<MappedZone>,
-        extents: Vec<Extent>,
+        zones: Vec<MappedTrackZone>,
+        extents: Vec<MappedExtent>,
     ) -> Result<MappedLayout, (Option<usize>, String)> {
         let ascend = zones.is_sorted_by(|a, b| a.last_cylinder < b.first_cylinder)
             && zones
@@ -74,7 +74,7 @@ impl MappedLayout {
             return Err((None, "a zone has no blocks on its tracks".to_owned()));
         }
         let mut layout = MappedLayout {
-            surfaces,
+            surface_count: surfaces,
             zones,
             extents,
             extents_by_location: Vec::new(),
@@ -87,20 +87,20 @@ impl MappedLayout {
                 return Err(here(format!("it begins at block {first}, not at {next}")));
             }
             layout.check_extent(extent).map_err(here)?;
-            next += u64::from(extent.blocks);
+            next += u64::from(extent.block_count);
         }
         layout.sort_by_location()?;
         Ok(layout)
     }
 
-    fn check_extent(&self, extent: &Extent) -> Result<(), String> {
-        if extent.head >= self.surfaces {
+    fn check_extent(&self, extent: &MappedExtent) -> Result<(), String> {
+        if extent.head >= self.surface_count {
             return Err(format!("there is no head {}", extent.head));
         }
-        let zone = self.zone_of_cylinder(extent.cylinder);
+        let zone = self.find_zone(extent.cylinder);
         let zone = zone.ok_or_else(|| format!("cylinder {} is in no zone", extent.cylinder))?;
-        let end = u64::from(extent.sector) + u64::from(extent.blocks);
-        if end > u64::from(zone.sectors_per_track) || extent.blocks == 0 {
+        let end = u64::from(extent.sector) + u64::from(extent.block_count);
+        if end > u64::from(zone.sectors_per_track) || extent.block_count == 0 {
             let per_track = zone.sectors_per_track;
             return Err(format!("it ends at sector {end} of a track of {per_track}"));
         }
@@ -114,7 +114,7 @@ impl MappedLayout {
         for pair in order.windows(2) {
             let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
             let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
-            if same_track && one.sector + one.blocks > other.sector {
+            if same_track && one.sector + one.block_count > other.sector {
                 let why = format!("block {} is at the same place", one.first_block);
                 return Err((Some(pair[1] as usize), why));
             }
@@ -124,16 +124,16 @@ impl MappedLayout {
     }
 
     /// Returns the zones, outermost first.
-    pub fn zones(&self) -> &[MappedZone] {
+    pub fn zones(&self) -> &[MappedTrackZone] {
         &self.zones
     }
 
     /// Returns the extents in ascending order of blocks.
-    pub fn extents(&self) -> &[Extent] {
+    pub fn extents(&self) -> &[MappedExtent] {
         &self.extents
     }
 
-    fn zone_of_cylinder(&self, cylinder: u32) -> Option<&MappedZone> {
+    fn find_zone(&self, cylinder: u32) -> Option<&MappedTrackZone> {
         let index = self
             .zones
             .partition_point(|zone| zone.last_cylinder < cylinder);
@@ -142,40 +142,40 @@ impl MappedLayout {
     }
 
     /// Returns the number of logical blocks.
-    pub fn blocks(&self) -> u64 {
+    pub fn block_count(&self) -> u64 {
         let last = self.extents.last();
-        last.map_or(0, |last| last.first_block + u64::from(last.blocks))
+        last.map_or(0, |last| last.first_block + u64::from(last.block_count))
     }
 
     /// Returns the physical location of a logical block.
-    pub fn spot(&self, block: u64) -> Option<Spot> {
+    pub fn locate_block(&self, block: u64) -> Option<PhysicalSector> {
         let index = self
             .extents
             .partition_point(|extent| extent.first_block <= block);
         let extent = &self.extents[index.checked_sub(1)?];
         let within = block - extent.first_block;
-        if within >= u64::from(extent.blocks) {
+        if within >= u64::from(extent.block_count) {
             return None;
         }
-        let zone = self.zone_of_cylinder(extent.cylinder)?;
+        let zone = self.find_zone(extent.cylinder)?;
         let sector = extent.sector + within as u32;
         let cylinders = f64::from(extent.cylinder - zone.first_cylinder);
-        let tracks = f64::from(extent.head) + f64::from(self.surfaces - 1) * cylinders;
-        let angle = zone.offset
+        let tracks = f64::from(extent.head) + f64::from(self.surface_count - 1) * cylinders;
+        let angle = zone.start_angle
             + tracks * zone.track_skew
             + cylinders * zone.cylinder_skew
             + f64::from(sector) / f64::from(zone.sectors_per_track);
-        Some(Spot {
+        Some(PhysicalSector {
             cylinder: extent.cylinder,
             head: extent.head,
             sector,
             sectors_per_track: zone.sectors_per_track,
-            angle: to_revolution_fraction(angle),
+            angle: revolution_fraction(angle),
         })
     }
 
     /// Returns the logical block at a physical location.
-    pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+    pub fn find_block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let place = (cylinder, head, sector);
         let of = |index: &u32| &self.extents[*index as usize];
         let index = self
@@ -184,7 +184,7 @@ impl MappedLayout {
         let extent = of(self.extents_by_location.get(index.checked_sub(1)?)?);
         let same_track = (extent.cylinder, extent.head) == (cylinder, head);
         let within = sector - extent.sector.min(sector);
-        let is_in = same_track && within < extent.blocks;
+        let is_in = same_track && within < extent.block_count;
         is_in.then(|| extent.first_block + u64::from(within))
     }
 }

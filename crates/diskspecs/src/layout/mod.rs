@@ -6,14 +6,14 @@ mod mapped;
 mod sparing;
 mod zoned;
 
-pub use indexed::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
-pub use mapped::{Extent, MappedLayout, MappedZone};
-pub use sparing::Sparing;
-pub use zoned::{FaultySector, Mapping, Zone, ZoneError, ZoneLocation, ZonedLayout};
+pub use indexed::{IndexEntry, IndexedContent, IndexedLayout, RemappedBlocks, TrackRange};
+pub use mapped::{MappedExtent, MappedLayout, MappedTrackZone};
+pub use sparing::SparingScheme;
+pub use zoned::{CylinderMapping, FaultySector, TrackZone, ZoneError, ZoneLocation, ZonedLayout};
 
 /// Physical location of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot {
+pub struct PhysicalSector {
     /// Cylinder, counted from the outermost.
     pub cylinder: u32,
     /// Head index, which identifies the surface.
@@ -28,7 +28,7 @@ pub struct Spot {
 
 /// Mapping of logical blocks to physical locations of a drive.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Layout {
+pub enum BlockLayout {
     /// Layout `dm_layout_g1`: zones with skews, spares, slips and defects.
     Zoned(ZonedLayout),
     /// Layout `dm_layout_g2`: a measured list of extents.
@@ -37,38 +37,38 @@ pub enum Layout {
     Indexed(IndexedLayout),
 }
 
-impl Layout {
+impl BlockLayout {
     /// Returns the number of logical blocks.
-    pub fn blocks(&self) -> u64 {
+    pub fn block_count(&self) -> u64 {
         match self {
-            Layout::Zoned(layout) => layout.blocks(),
-            Layout::Mapped(layout) => layout.blocks(),
-            Layout::Indexed(layout) => layout.blocks(),
+            BlockLayout::Zoned(layout) => layout.block_count(),
+            BlockLayout::Mapped(layout) => layout.block_count(),
+            BlockLayout::Indexed(layout) => layout.block_count(),
         }
     }
 
     /// Returns the physical location of a logical block; `None` beyond the last block.
-    pub fn spot(&self, block: u64) -> Option<Spot> {
+    pub fn locate_block(&self, block: u64) -> Option<PhysicalSector> {
         match self {
-            Layout::Zoned(layout) => layout.spot(block),
-            Layout::Mapped(layout) => layout.spot(block),
-            Layout::Indexed(layout) => layout.spot(block),
+            BlockLayout::Zoned(layout) => layout.locate_block(block),
+            BlockLayout::Mapped(layout) => layout.locate_block(block),
+            BlockLayout::Indexed(layout) => layout.locate_block(block),
         }
     }
 
     /// Returns the block at a location; `None` if the location is a spare, is unused, or does not
     /// exist.
-    pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+    pub fn find_block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         match self {
-            Layout::Zoned(layout) => layout.block_at(cylinder, head, sector),
-            Layout::Mapped(layout) => layout.block_at(cylinder, head, sector),
-            Layout::Indexed(layout) => layout.block_at(cylinder, head, sector),
+            BlockLayout::Zoned(layout) => layout.find_block_at(cylinder, head, sector),
+            BlockLayout::Mapped(layout) => layout.find_block_at(cylinder, head, sector),
+            BlockLayout::Indexed(layout) => layout.find_block_at(cylinder, head, sector),
         }
     }
 }
 
 /// Wraps an angle into one revolution.
-fn to_revolution_fraction(revolutions: f64) -> f64 {
+fn revolution_fraction(revolutions: f64) -> f64 {
     let angle = revolutions.rem_euclid(1.0);
     // A tiny negative number rounds up to 1.
     if angle < 1.0 { angle } else { 0.0 }

@@ -1,10 +1,10 @@
 //! Sparing schemes: selection of the physical sectors of a zone that hold its blocks.
 
-use super::zoned::{FaultySector, ZoneRefusal};
+use super::zoned::{FaultySector, ZoneProblem};
 
 /// Sparing scheme of a drive (DiskSim's `Sparing scheme mark_used`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sparing {
+pub enum SparingScheme {
     /// No sparing; slips and defects have no meaning (0).
     None,
     /// Spare tracks at the end of the zone; slips and defects are tracks (1).
@@ -14,11 +14,11 @@ pub enum Sparing {
     /// Spare sectors at the end of each track (3).
     TrackEnd,
     /// Spare sectors at the end of each cylinder; slips shift all later blocks of the zone (4).
-    CylinderEndSlipOn,
+    CylinderEndSliding,
     /// Spare sectors at the start of each cylinder (5).
     CylinderFront,
     /// Spare sectors at the start of each cylinder; slips shift all later blocks of the zone (6).
-    CylinderFrontSlipOn,
+    CylinderFrontSliding,
     /// Spare sectors at the end of the disk (7).
     DiskEnd,
     /// Spare sectors at the end of each range of cylinders (8).
@@ -26,71 +26,75 @@ pub enum Sparing {
     /// Spare sectors at the end of the zone (9).
     ZoneEnd,
     /// Spare sectors at the end of the zone; slips shift all later blocks (10).
-    ZoneEndSlipOn,
+    ZoneEndSliding,
 }
 
 /// Division of a zone by a sparing scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Division {
+pub(super) enum SpareDivision {
     /// Single unit: slips shift blocks within the zone.
     WholeZone,
     /// Single unit of whole tracks: slips and spares are tracks.
     Tracks,
     /// Several units with their own spares; slips shift blocks within each unit.
-    Units,
+    SpareUnits,
     /// Several units with their own spares; slips shift blocks through the zone, across the spares.
-    UnitsSlidingSlips,
+    SlidingSpareUnits,
 }
 
-impl Sparing {
+impl SparingScheme {
     /// Returns the sparing scheme for its number in a file.
-    pub fn from_number(number: u64) -> Option<Sparing> {
+    pub fn from_number(number: u64) -> Option<SparingScheme> {
         Some(match number {
-            0 => Sparing::None,
-            1 => Sparing::Tracks,
-            2 => Sparing::CylinderEnd,
-            3 => Sparing::TrackEnd,
-            4 => Sparing::CylinderEndSlipOn,
-            5 => Sparing::CylinderFront,
-            6 => Sparing::CylinderFrontSlipOn,
-            7 => Sparing::DiskEnd,
-            8 => Sparing::RangeEnd,
-            9 => Sparing::ZoneEnd,
-            10 => Sparing::ZoneEndSlipOn,
+            0 => SparingScheme::None,
+            1 => SparingScheme::Tracks,
+            2 => SparingScheme::CylinderEnd,
+            3 => SparingScheme::TrackEnd,
+            4 => SparingScheme::CylinderEndSliding,
+            5 => SparingScheme::CylinderFront,
+            6 => SparingScheme::CylinderFrontSliding,
+            7 => SparingScheme::DiskEnd,
+            8 => SparingScheme::RangeEnd,
+            9 => SparingScheme::ZoneEnd,
+            10 => SparingScheme::ZoneEndSliding,
             _ => return None,
         })
     }
 
-    pub(super) fn division(self) -> Division {
+    pub(super) fn division(self) -> SpareDivision {
         match self {
-            Sparing::None | Sparing::DiskEnd | Sparing::ZoneEnd | Sparing::ZoneEndSlipOn => {
-                Division::WholeZone
-            }
-            Sparing::Tracks => Division::Tracks,
-            Sparing::CylinderEnd
-            | Sparing::CylinderFront
-            | Sparing::TrackEnd
-            | Sparing::RangeEnd => Division::Units,
-            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => {
-                Division::UnitsSlidingSlips
+            SparingScheme::None
+            | SparingScheme::DiskEnd
+            | SparingScheme::ZoneEnd
+            | SparingScheme::ZoneEndSliding => SpareDivision::WholeZone,
+            SparingScheme::Tracks => SpareDivision::Tracks,
+            SparingScheme::CylinderEnd
+            | SparingScheme::CylinderFront
+            | SparingScheme::TrackEnd
+            | SparingScheme::RangeEnd => SpareDivision::SpareUnits,
+            SparingScheme::CylinderEndSliding | SparingScheme::CylinderFrontSliding => {
+                SpareDivision::SlidingSpareUnits
             }
         }
     }
 
     /// Tests whether spares are at the start of their unit.
-    fn is_spare_first(self) -> bool {
-        matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontSlipOn)
+    fn has_spares_first(self) -> bool {
+        matches!(
+            self,
+            SparingScheme::CylinderFront | SparingScheme::CylinderFrontSliding
+        )
     }
 
     /// Reports whether slips shift the angular origin of later tracks.
     pub(super) fn slips_shift_angle(self) -> bool {
         matches!(
             self,
-            Sparing::CylinderEnd
-                | Sparing::TrackEnd
-                | Sparing::CylinderEndSlipOn
-                | Sparing::CylinderFront
-                | Sparing::CylinderFrontSlipOn
+            SparingScheme::CylinderEnd
+                | SparingScheme::TrackEnd
+                | SparingScheme::CylinderEndSliding
+                | SparingScheme::CylinderFront
+                | SparingScheme::CylinderFrontSliding
         )
     }
 }
@@ -101,63 +105,63 @@ impl Sparing {
 /// Data positions count the sectors that are neither spare nor slipped; the dead sectors at the
 /// start of a zone come first.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sectors {
-    sparing: Sparing,
-    /// Size of the zone in sectors, or in tracks for [`Division::Tracks`].
-    physical: u64,
+pub(super) struct ZoneSectors {
+    sparing: SparingScheme,
+    /// Size of the zone in sectors, or in tracks for [`SpareDivision::Tracks`].
+    physical_count: u64,
     /// Size of a unit in sectors; the whole zone if it is a single unit.
-    unit: u64,
+    unit_sectors: u64,
     /// Number of whole units with spares at their end or start. The remainder is a unit without
     /// spares.
-    units: u64,
-    spares: u64,
-    /// Slips of the zone as ascending physical sectors; data positions for [`Division::UnitsSlidingSlips`].
-    slips: Vec<u64>,
-    slipped: Vec<u64>,
-    data: u64,
+    unit_count: u64,
+    spares_per_unit: u64,
+    /// Slips of the zone as ascending physical sectors; data positions for [`SpareDivision::SlidingSpareUnits`].
+    slip_positions: Vec<u64>,
+    slipped_sectors: Vec<u64>,
+    data_count: u64,
 }
 
 /// Size of a zone that a sparing scheme divides into units.
 pub(super) struct ZoneSize {
-    pub(super) cylinders: u64,
-    pub(super) surfaces: u64,
+    pub(super) cylinder_count: u64,
+    pub(super) surface_count: u64,
     pub(super) sectors_per_track: u64,
     pub(super) range_cylinders: u64,
 }
 
-impl Sectors {
+impl ZoneSectors {
     /// Divides a zone into units with spares.
     ///
     /// # Errors
     ///
     /// Reason why spares and slips do not fit into the zone.
     pub(super) fn new(
-        sparing: Sparing,
+        sparing: SparingScheme,
         zone_size: &ZoneSize,
         spares: u64,
         slips: &[u64],
-    ) -> Result<Sectors, ZoneRefusal> {
-        let cylinder = zone_size.surfaces * zone_size.sectors_per_track;
-        let all = zone_size.cylinders * cylinder;
+    ) -> Result<ZoneSectors, ZoneProblem> {
+        let cylinder = zone_size.surface_count * zone_size.sectors_per_track;
+        let all = zone_size.cylinder_count * cylinder;
         let (physical, unit) = match sparing {
-            Sparing::Tracks => (
-                zone_size.cylinders * zone_size.surfaces,
-                zone_size.cylinders * zone_size.surfaces,
+            SparingScheme::Tracks => (
+                zone_size.cylinder_count * zone_size.surface_count,
+                zone_size.cylinder_count * zone_size.surface_count,
             ),
-            Sparing::TrackEnd => (all, zone_size.sectors_per_track),
-            Sparing::RangeEnd => (
+            SparingScheme::TrackEnd => (all, zone_size.sectors_per_track),
+            SparingScheme::RangeEnd => (
                 all,
                 zone_size.range_cylinders.max(1).saturating_mul(cylinder),
             ),
-            _ if sparing.division() == Division::WholeZone => (all, all),
+            _ if sparing.division() == SpareDivision::WholeZone => (all, all),
             _ => (all, cylinder),
         };
         let slips = match sparing {
-            Sparing::None => &[],
+            SparingScheme::None => &[],
             _ => slips,
         };
         let spares = match sparing {
-            Sparing::None | Sparing::DiskEnd => 0,
+            SparingScheme::None | SparingScheme::DiskEnd => 0,
             _ => spares,
         };
         let units = physical / unit;
@@ -166,24 +170,24 @@ impl Sectors {
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
             let why = format!("slip {far} is outside the zone of {physical}");
-            return Err((why, Some(FaultySector::Slip(*far))));
+            return Err((why, Some(FaultySector::SlippedSector(*far))));
         }
         let pushed = match sparing {
-            Sparing::DiskEnd | Sparing::ZoneEndSlipOn => slips.len() as u64,
+            SparingScheme::DiskEnd | SparingScheme::ZoneEndSliding => slips.len() as u64,
             _ => 0,
         };
-        let mut sectors = Sectors {
+        let mut sectors = ZoneSectors {
             sparing,
-            physical,
-            unit,
-            units,
-            spares,
-            slips: slips.to_vec(),
-            slipped: slips.to_vec(),
-            data: (physical - units * spares).saturating_sub(pushed),
+            physical_count: physical,
+            unit_sectors: unit,
+            unit_count: units,
+            spares_per_unit: spares,
+            slip_positions: slips.to_vec(),
+            slipped_sectors: slips.to_vec(),
+            data_count: (physical - units * spares).saturating_sub(pushed),
         };
         match sparing.division() {
-            Division::UnitsSlidingSlips => sectors.convert_slips_to_positions(),
+            SpareDivision::SlidingSpareUnits => sectors.convert_slips_to_positions(),
             _ => sectors.check_slips_fit()?,
         }
         Ok(sectors)
@@ -191,138 +195,151 @@ impl Sectors {
 
     /// Returns the number of data positions: sectors of the zone that are neither spare nor
     /// slipped.
-    pub(super) fn data(&self) -> u64 {
-        self.data
+    pub(super) fn data_sectors(&self) -> u64 {
+        self.data_count
     }
 
-    fn unit_data(&self) -> u64 {
-        self.unit - self.spares
+    fn unit_data_sectors(&self) -> u64 {
+        self.unit_sectors - self.spares_per_unit
     }
 
     /// Converts slips to data positions; slips among the spares have no effect.
     fn convert_slips_to_positions(&mut self) {
         let positions: Vec<u64> = self
-            .slipped
+            .slipped_sectors
             .iter()
-            .filter_map(|&slip| self.sliding_position(slip))
+            .filter_map(|&slip| self.find_sliding_position(slip))
             .collect();
-        self.slipped = positions
+        self.slipped_sectors = positions
             .iter()
-            .map(|&at| self.sliding_physical(at))
+            .map(|&at| self.find_sliding_sector(at))
             .collect();
-        self.data = self.data.saturating_sub(positions.len() as u64);
-        self.slips = positions;
+        self.data_count = self.data_count.saturating_sub(positions.len() as u64);
+        self.slip_positions = positions;
     }
 
     /// Returns the data position of a physical sector, whether or not it is slipped.
-    fn sliding_position(&self, physical: u64) -> Option<u64> {
-        let (unit, within) = (physical / self.unit, physical % self.unit);
-        let front = if self.sparing.is_spare_first() {
-            self.spares
+    fn find_sliding_position(&self, physical: u64) -> Option<u64> {
+        let (unit, within) = (physical / self.unit_sectors, physical % self.unit_sectors);
+        let front = if self.sparing.has_spares_first() {
+            self.spares_per_unit
         } else {
             0
         };
         let within = within.checked_sub(front)?;
-        (within < self.unit_data()).then(|| unit * self.unit_data() + within)
+        (within < self.unit_data_sectors()).then(|| unit * self.unit_data_sectors() + within)
     }
 
-    fn sliding_physical(&self, position: u64) -> u64 {
-        let front = if self.sparing.is_spare_first() {
-            self.spares
+    fn find_sliding_sector(&self, position: u64) -> u64 {
+        let front = if self.sparing.has_spares_first() {
+            self.spares_per_unit
         } else {
             0
         };
-        let per = self.unit_data();
-        position / per * self.unit + front + position % per
+        let per = self.unit_data_sectors();
+        position / per * self.unit_sectors + front + position % per
     }
 
     /// Checks that the data of each unit fit next to its slips.
-    fn check_slips_fit(&self) -> Result<(), ZoneRefusal> {
+    fn check_slips_fit(&self) -> Result<(), ZoneProblem> {
         let mut at = 0;
-        while let Some(&slip) = self.slipped.get(at) {
-            let unit = (slip / self.unit).min(self.units);
-            let (slips, length) = self.unit_slips(unit);
+        while let Some(&slip) = self.slipped_sectors.get(at) {
+            let unit = (slip / self.unit_sectors).min(self.unit_count);
+            let (slips, length) = self.slips_of_unit(unit);
             let holes = slips.len() as u64;
             at += slips.len();
-            let spares = if unit < self.units { self.spares } else { 0 };
-            let data = (length - spares).min(self.data);
-            let room = match self.sparing.is_spare_first() {
+            let spares = if unit < self.unit_count {
+                self.spares_per_unit
+            } else {
+                0
+            };
+            let data = (length - spares).min(self.data_count);
+            let room = match self.sparing.has_spares_first() {
                 true => holes <= spares,
                 false => {
-                    data == 0 || physical_after_slips(slips, unit * self.unit, data - 1) < length
+                    data == 0
+                        || physical_after_slips(slips, unit * self.unit_sectors, data - 1) < length
                 }
             };
             if !room {
                 let why = format!("{holes} slips from {slip} on exceed {spares} spares");
-                return Err((why, Some(FaultySector::Slip(slip))));
+                return Err((why, Some(FaultySector::SlippedSector(slip))));
             }
         }
         Ok(())
     }
 
     /// Returns the slips of a unit and its number of physical sectors.
-    fn unit_slips(&self, unit: u64) -> (&[u64], u64) {
-        let start = unit * self.unit;
-        let end = (start + self.unit).min(self.physical);
-        let from = self.slipped.partition_point(|&slip| slip < start);
-        let to = self.slipped.partition_point(|&slip| slip < end);
-        (&self.slipped[from..to], end - start)
+    fn slips_of_unit(&self, unit: u64) -> (&[u64], u64) {
+        let start = unit * self.unit_sectors;
+        let end = (start + self.unit_sectors).min(self.physical_count);
+        let from = self.slipped_sectors.partition_point(|&slip| slip < start);
+        let to = self.slipped_sectors.partition_point(|&slip| slip < end);
+        (&self.slipped_sectors[from..to], end - start)
     }
 
     /// Returns the physical sector (or track) of a data position.
-    pub(super) fn physical_sector(&self, position: u64) -> u64 {
+    pub(super) fn find_physical_sector(&self, position: u64) -> u64 {
         match self.sparing.division() {
-            Division::WholeZone | Division::Tracks => {
-                physical_after_slips(&self.slips, 0, position)
+            SpareDivision::WholeZone | SpareDivision::Tracks => {
+                physical_after_slips(&self.slip_positions, 0, position)
             }
-            Division::UnitsSlidingSlips => {
-                self.sliding_physical(physical_after_slips(&self.slips, 0, position))
+            SpareDivision::SlidingSpareUnits => {
+                self.find_sliding_sector(physical_after_slips(&self.slip_positions, 0, position))
             }
-            Division::Units => {
+            SpareDivision::SpareUnits => {
                 // A unit of spares alone holds nothing; then only what is left over does.
-                let per = self.unit_data();
+                let per = self.unit_data_sectors();
                 let unit = position
                     .checked_div(per)
-                    .unwrap_or(self.units)
-                    .min(self.units);
+                    .unwrap_or(self.unit_count)
+                    .min(self.unit_count);
                 let within = position - unit * per;
-                let (slips, _) = self.unit_slips(unit);
-                let start = unit * self.unit;
-                start + physical_after_slips(slips, start, within + self.data_start(unit, slips))
+                let (slips, _) = self.slips_of_unit(unit);
+                let start = unit * self.unit_sectors;
+                start
+                    + physical_after_slips(slips, start, within + self.unit_data_start(unit, slips))
             }
         }
     }
 
     /// Returns the number of sectors that precede a unit's data and are not slipped.
-    fn data_start(&self, unit: u64, slips: &[u64]) -> u64 {
-        match self.sparing.is_spare_first() && unit < self.units {
-            true => self.spares - slips.len() as u64,
+    fn unit_data_start(&self, unit: u64, slips: &[u64]) -> u64 {
+        match self.sparing.has_spares_first() && unit < self.unit_count {
+            true => self.spares_per_unit - slips.len() as u64,
             false => 0,
         }
     }
 
     /// Returns the data position of a physical sector (or track); `None` if it is spare or slipped.
-    pub(super) fn position(&self, physical: u64) -> Option<u64> {
-        if physical >= self.physical || self.slipped.binary_search(&physical).is_ok() {
+    pub(super) fn find_position(&self, physical: u64) -> Option<u64> {
+        if physical >= self.physical_count || self.slipped_sectors.binary_search(&physical).is_ok()
+        {
             return None;
         }
         let before = |slips: &[u64], at: u64| slips.partition_point(|&slip| slip < at) as u64;
         let position = match self.sparing.division() {
-            Division::WholeZone | Division::Tracks => physical - before(&self.slips, physical),
-            Division::UnitsSlidingSlips => {
-                let position = self.sliding_position(physical)?;
-                position - before(&self.slips, position)
+            SpareDivision::WholeZone | SpareDivision::Tracks => {
+                physical - before(&self.slip_positions, physical)
             }
-            Division::Units => {
-                let unit = (physical / self.unit).min(self.units);
-                let (slips, length) = self.unit_slips(unit);
-                let within = physical - unit * self.unit - before(slips, physical);
-                let within = within.checked_sub(self.data_start(unit, slips))?;
-                let spares = if unit < self.units { self.spares } else { 0 };
-                (within < length - spares).then_some(unit * self.unit_data() + within)?
+            SpareDivision::SlidingSpareUnits => {
+                let position = self.find_sliding_position(physical)?;
+                position - before(&self.slip_positions, position)
+            }
+            SpareDivision::SpareUnits => {
+                let unit = (physical / self.unit_sectors).min(self.unit_count);
+                let (slips, length) = self.slips_of_unit(unit);
+                let within = physical - unit * self.unit_sectors - before(slips, physical);
+                let within = within.checked_sub(self.unit_data_start(unit, slips))?;
+                let spares = if unit < self.unit_count {
+                    self.spares_per_unit
+                } else {
+                    0
+                };
+                (within < length - spares).then_some(unit * self.unit_data_sectors() + within)?
             }
         };
-        (position < self.data).then_some(position)
+        (position < self.data_count).then_some(position)
     }
 
     /// Returns the number of slips before a track that shift its angular origin.
@@ -331,10 +348,10 @@ impl Sectors {
             return 0;
         }
         let from = match self.sparing.division() {
-            Division::Units => track_start / self.unit * self.unit,
+            SpareDivision::SpareUnits => track_start / self.unit_sectors * self.unit_sectors,
             _ => 0,
         };
-        let before = |at: u64| self.slipped.partition_point(|&slip| slip < at) as u64;
+        let before = |at: u64| self.slipped_sectors.partition_point(|&slip| slip < at) as u64;
         before(track_start) - before(from)
     }
 }

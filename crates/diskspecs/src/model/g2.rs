@@ -3,24 +3,24 @@
 use diskperf_diagnostics::{Problem, SourceSpan, Text};
 use std::sync::Arc;
 
-use super::{DriveBounds, Skews};
-use crate::files::Files;
-use crate::keys::{Findings, Keys};
-use crate::layout::{Extent, MappedLayout, MappedZone, ZonedLayout};
+use super::{DriveBounds, TrackSkews};
+use crate::files::SpecificationFiles;
+use crate::keys::{BlockReader, ImportFindings};
+use crate::layout::{MappedExtent, MappedLayout, MappedTrackZone, ZonedLayout};
 use crate::mechanics::read_named_file;
-use crate::text::{Block, ValueKind, excerpt};
+use crate::text::{ParameterBlock, ValueKind, shorten_text};
 
-pub(super) fn read(
-    block: &Block,
+pub(super) fn parse_mapped_layout(
+    block: &ParameterBlock,
     bounds: &DriveBounds,
-    files: &Files,
-    findings: &Findings,
+    files: &SpecificationFiles,
+    findings: &ImportFindings,
 ) -> Option<MappedLayout> {
-    let keys = Keys::new(block, findings);
-    let map = keys.word("Layout Map File");
+    let keys = BlockReader::new(block, findings);
+    let map = keys.read_word("Layout Map File");
     let map = map.and_then(|(entry, name)| read_named_file(&keys, entry, name, files));
-    let zones = keys.list("Zones");
-    let zones: Option<Vec<MappedZone>> = zones.and_then(|(_, values)| {
+    let zones = keys.read_list("Zones");
+    let zones: Option<Vec<MappedTrackZone>> = zones.and_then(|(_, values)| {
         let zones = values.iter().map(|value| match &value.kind {
             ValueKind::Block(block) if block.kind.as_str() == "dm_layout_g2_zone" => {
                 parse_zone(block, findings)
@@ -28,7 +28,7 @@ pub(super) fn read(
             _ => {
                 let title = format!("{} is not a zone", value.describe());
                 let label = "expected `dm_layout_g2_zone { .. }`";
-                findings.error(Problem::error(title).at(&value.place, label));
+                findings.report_error(Problem::error(title).at(&value.span, label));
                 None
             }
         });
@@ -39,42 +39,42 @@ pub(super) fn read(
     let (extents, places) = match parse_extents(&text) {
         Ok(found) => found,
         Err(problem) => {
-            findings.error(problem);
+            findings.report_error(problem);
             return None;
         }
     };
-    match MappedLayout::new(bounds.surfaces, zones?, extents) {
+    match MappedLayout::new(bounds.surface_count, zones?, extents) {
         Ok(layout) => Some(layout),
         Err((extent, why)) => {
             let place = extent.map_or(&block.kind, |extent| &places[extent]);
-            findings.error(Problem::error("the map is invalid").at(place, why));
+            findings.report_error(Problem::error("the map is invalid").at(place, why));
             None
         }
     }
 }
 
-fn parse_zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
-    let keys = Keys::new(block, findings);
+fn parse_zone(block: &ParameterBlock, findings: &ImportFindings) -> Option<MappedTrackZone> {
+    let keys = BlockReader::new(block, findings);
     let most = u64::from(ZonedLayout::CYLINDERS_MAX) - 1;
-    let first_cylinder = keys.count_at_most("First cylinder number", most);
-    let last_cylinder = keys.count_at_most("Last cylinder number", most);
+    let first_cylinder = keys.read_count_at_most("First cylinder number", most);
+    let last_cylinder = keys.read_count_at_most("Last cylinder number", most);
     let sectors = u64::from(ZonedLayout::TRACK_SECTORS_MAX);
-    let sectors = keys.count_at_most("Blocks per track", sectors);
-    let skews = Skews::read(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
+    let sectors = keys.read_count_at_most("Blocks per track", sectors);
+    let skews = TrackSkews::parse_skews(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
     let skews = skews?;
-    Some(MappedZone {
+    Some(MappedTrackZone {
         first_cylinder: first_cylinder? as u32,
         last_cylinder: last_cylinder? as u32,
         sectors_per_track: sectors? as u32,
-        offset: skews.offset,
-        track_skew: skews.track,
-        cylinder_skew: skews.cylinder,
+        start_angle: skews.start_angle,
+        track_skew: skews.track_skew,
+        cylinder_skew: skews.cylinder_skew,
     })
 }
 
 /// Reads a map of extents, each with its place: two lines without meaning, one with the drive's
 /// size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1 blocks, and `Defect at ..`.
-fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<SourceSpan>), Problem> {
+fn parse_extents(text: &Arc<Text>) -> Result<(Vec<MappedExtent>, Vec<SourceSpan>), Problem> {
     let (mut extents, mut places) = (Vec::new(), Vec::new());
     let mut start = 0;
     for (number, line) in text.content().split_inclusive('\n').enumerate() {
@@ -85,7 +85,7 @@ fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<SourceSpan>), Pro
             continue;
         }
         let Some(extent) = parse_extent(line) else {
-            let title = format!("`{}` is not an extent", excerpt(line));
+            let title = format!("`{}` is not an extent", shorten_text(line));
             let label = "not `lbn L --> cyl C, head H, sect S, seqcnt K`";
             return Err(Problem::error(title).at(&place, label));
         };
@@ -101,7 +101,7 @@ fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<SourceSpan>), Pro
     }
 }
 
-fn parse_extent(line: &str) -> Option<Extent> {
+fn parse_extent(line: &str) -> Option<MappedExtent> {
     let (block, place) = line.split_once("-->")?;
     let first_block = block.trim().strip_prefix("lbn")?.trim().parse().ok();
     let first_block = first_block.filter(|&block: &u64| block < 1 << 60)?;
@@ -112,9 +112,9 @@ fn parse_extent(line: &str) -> Option<Extent> {
     };
     let (cylinder, head) = (number("cyl")?, number("head")?);
     let (sector, more) = (number("sect")?, number("seqcnt")?);
-    fields.next().is_none().then_some(Extent {
+    fields.next().is_none().then_some(MappedExtent {
         first_block,
-        blocks: more + 1,
+        block_count: more + 1,
         cylinder,
         head,
         sector,

@@ -2,16 +2,21 @@
 
 use diskperf_diagnostics::{Problem, SourceSpan};
 
-use crate::keys::{Findings, Keys, real, to_natural};
-use crate::layout::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
-use crate::text::{Block, Value, ValueKind};
+use crate::keys::{BlockReader, ImportFindings, to_number, to_unsigned};
+use crate::layout::{IndexEntry, IndexedContent, IndexedLayout, RemappedBlocks, TrackRange};
+use crate::text::{ParameterBlock, ParameterValue, ValueKind};
 
-pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> {
-    let keys = Keys::new(block, findings);
-    let tracks = keys.list("TP").map(|(_, values)| parse_tracks(values));
-    let indices = keys.list("IDX").map(|(_, values)| parse_indices(values));
+pub(super) fn parse_indexed_layout(
+    block: &ParameterBlock,
+    findings: &ImportFindings,
+) -> Option<IndexedLayout> {
+    let keys = BlockReader::new(block, findings);
+    let tracks = keys.read_list("TP").map(|(_, values)| parse_tracks(values));
+    let indices = keys
+        .read_list("IDX")
+        .map(|(_, values)| parse_indices(values));
     let list = |key: &str| {
-        keys.list_or_empty(key)
+        keys.read_optional_list(key)
             .map_or(&[][..], |(_, values)| values)
     };
     let slips = parse_groups::<2>(
@@ -28,7 +33,7 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
         };
         let layout = tracks.and_then(|tracks| {
             let slips = slips?.iter().map(|&[at, count]| (at, count)).collect();
-            let remaps: Option<Vec<Remap>> = remaps?.iter().map(parse_remap).collect();
+            let remaps: Option<Vec<RemappedBlocks>> = remaps?.iter().map(parse_remap).collect();
             let large =
                 || Problem::error("a number in a remap is too large").at(&block.kind, "in here");
             let layout = IndexedLayout::new(tracks, indices, slips, remaps.ok_or_else(large)?);
@@ -42,13 +47,13 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
     match read()? {
         Ok(layout) => Some(layout),
         Err(problem) => {
-            findings.error(problem);
+            findings.report_error(problem);
             None
         }
     }
 }
 
-fn parse_tracks(values: &[Value]) -> Result<Vec<TrackRange>, Problem> {
+fn parse_tracks(values: &[ParameterValue]) -> Result<Vec<TrackRange>, Problem> {
     let triples = parse_groups::<3>(
         values,
         "triples: first sector, last sector, sectors on the track",
@@ -56,8 +61,8 @@ fn parse_tracks(values: &[Value]) -> Result<Vec<TrackRange>, Problem> {
     let parts = triples.into_iter().map(|numbers| {
         let [low, high, sectors_per_track] = numbers.map(u32::try_from);
         Some(TrackRange {
-            low: low.ok()?,
-            high: high.ok()?,
+            first_cylinder: low.ok()?,
+            last_cylinder: high.ok()?,
             sectors_per_track: sectors_per_track.ok()?,
         })
     });
@@ -65,17 +70,17 @@ fn parse_tracks(values: &[Value]) -> Result<Vec<TrackRange>, Problem> {
     parts.ok_or_else(|| {
         let problem = Problem::error("a track of `TP` is too long");
         match values.first() {
-            Some(first) => problem.at(&first.place, "in this list"),
+            Some(first) => problem.at(&first.span, "in this list"),
             None => problem,
         }
     })
 }
 
-fn parse_remap(numbers: &[u64; 6]) -> Option<Remap> {
+fn parse_remap(numbers: &[u64; 6]) -> Option<RemappedBlocks> {
     let small = |at: usize| u32::try_from(numbers[at]).ok();
-    Some(Remap {
+    Some(RemappedBlocks {
         first_block: numbers[0],
-        blocks: numbers[1],
+        block_count: numbers[1],
         cylinder: small(2)?,
         head: small(3)?,
         sector: small(4)?,
@@ -84,8 +89,8 @@ fn parse_remap(numbers: &[u64; 6]) -> Option<Remap> {
 }
 
 /// Flattens lists that may or may not be grouped by inner lists.
-fn flatten_lists(values: &[Value]) -> Vec<&Value> {
-    let mut open: Vec<&Value> = values.iter().rev().collect();
+fn flatten_lists(values: &[ParameterValue]) -> Vec<&ParameterValue> {
+    let mut open: Vec<&ParameterValue> = values.iter().rev().collect();
     let mut flat = Vec::new();
     while let Some(value) = open.pop() {
         match &value.kind {
@@ -96,47 +101,50 @@ fn flatten_lists(values: &[Value]) -> Vec<&Value> {
     flat
 }
 
-fn parse_groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>, Problem> {
+fn parse_groups<const N: usize>(
+    values: &[ParameterValue],
+    what: &str,
+) -> Result<Vec<[u64; N]>, Problem> {
     let flat = flatten_lists(values);
     let mut groups = Vec::new();
     for group in flat.chunks(N) {
-        let wrong = |value: &Value| {
+        let wrong = |value: &ParameterValue| {
             let title = format!("{} is not valid here", value.describe());
-            Problem::error(title).at(&value.place, format!("expected {what}"))
+            Problem::error(title).at(&value.span, format!("expected {what}"))
         };
         let mut numbers = [0; N];
         if group.len() < N {
             return Err(wrong(group[0]));
         }
         for (number, value) in numbers.iter_mut().zip(group) {
-            *number = to_natural(value).ok_or_else(|| wrong(value))?;
+            *number = to_unsigned(value).ok_or_else(|| wrong(value))?;
         }
         groups.push(numbers);
     }
     Ok(groups)
 }
 
-type PlacedIndices = (Vec<Vec<IndexEntry>>, Vec<Vec<SourceSpan>>);
+type SpannedIndices = (Vec<Vec<IndexEntry>>, Vec<Vec<SourceSpan>>);
 
-fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
+fn parse_indices(values: &[ParameterValue]) -> Result<SpannedIndices, Problem> {
     let (mut indices, mut places) = (Vec::new(), Vec::new());
     for value in values {
         let ValueKind::List(values) = &value.kind else {
             let title = format!("{} is not an index", value.describe());
-            return Err(Problem::error(title).at(&value.place, "expected a list of entries"));
+            return Err(Problem::error(title).at(&value.span, "expected a list of entries"));
         };
-        let mut fields = FieldReader {
+        let mut fields = IndexFieldReader {
             values: flatten_lists(values).into_iter(),
-            last: &value.place,
+            last_span: &value.span,
         };
         // A list without entries is refused at the list itself.
         let (mut entries, mut own) = (Vec::new(), Vec::new());
         while let Some(first) = fields.values.as_slice().first() {
-            own.push(first.place.clone());
+            own.push(first.span.clone());
             entries.push(fields.next_entry()?);
         }
         if own.is_empty() {
-            own.push(value.place.clone());
+            own.push(value.span.clone());
         }
         indices.push(entries);
         places.push(own);
@@ -144,27 +152,27 @@ fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
     Ok((indices, places))
 }
 
-struct FieldReader<'v> {
-    values: std::vec::IntoIter<&'v Value>,
-    last: &'v SourceSpan,
+struct IndexFieldReader<'v> {
+    values: std::vec::IntoIter<&'v ParameterValue>,
+    last_span: &'v SourceSpan,
 }
 
-impl<'v> FieldReader<'v> {
-    fn next_value(&mut self, what: &str) -> Result<&'v Value, Problem> {
+impl<'v> IndexFieldReader<'v> {
+    fn next_value(&mut self, what: &str) -> Result<&'v ParameterValue, Problem> {
         let value = self.values.next().ok_or_else(|| {
             let problem = Problem::error("an index entry is incomplete");
-            problem.at(self.last, format!("expected {what} after this"))
+            problem.at(self.last_span, format!("expected {what} after this"))
         })?;
-        self.last = &value.place;
+        self.last_span = &value.span;
         Ok(value)
     }
 
     fn next_number(&mut self, what: &str) -> Result<f64, Problem> {
         let value = self.next_value(what)?;
-        let number = real(value).filter(|number| number.abs() <= 9e15);
+        let number = to_number(value).filter(|number| number.abs() <= 9e15);
         number.ok_or_else(|| {
             let title = format!("{} is not valid here", value.describe());
-            Problem::error(title).at(&value.place, format!("expected {what}"))
+            Problem::error(title).at(&value.span, format!("expected {what}"))
         })
     }
 
@@ -173,7 +181,7 @@ impl<'v> FieldReader<'v> {
         match number.fract() == 0.0 {
             true => Ok(number as i64),
             false => Err(Problem::error(format!("{number} is not whole"))
-                .at(self.last, format!("expected {what}"))),
+                .at(self.last_span, format!("expected {what}"))),
         }
     }
 
@@ -181,7 +189,7 @@ impl<'v> FieldReader<'v> {
         let number = self.next_integer(what)?;
         u64::try_from(number).map_err(|_| {
             let title = format!("{number} is below 0");
-            Problem::error(title).at(self.last, format!("expected {what}"))
+            Problem::error(title).at(self.last_span, format!("expected {what}"))
         })
     }
 
@@ -201,30 +209,30 @@ impl<'v> FieldReader<'v> {
         };
         let kind = self.next_value("`TRACK` or `IDX`")?;
         let child = self.next_count("the number of a part")? as usize;
-        let part = match kind.place.as_str() {
+        let part = match kind.span.as_str() {
             "TRACK" => {
                 let head = self.next_count("the head of a track")?;
                 let head = u32::try_from(head).map_err(|_| {
-                    Problem::error(format!("there is no head {head}")).at(self.last, "here")
+                    Problem::error(format!("there is no head {head}")).at(self.last_span, "here")
                 })?;
-                IndexedPart::Track { part: child, head }
+                IndexedContent::Track { part: child, head }
             }
-            "IDX" => IndexedPart::Index(child),
+            "IDX" => IndexedContent::NestedIndex(child),
             _ => {
                 let title = format!("{} is no part", kind.describe());
                 let label = "expected `TRACK` or `IDX`";
-                return Err(Problem::error(title).at(&kind.place, label));
+                return Err(Problem::error(title).at(&kind.span, label));
             }
         };
         Ok(IndexEntry {
             first_block,
             cylinder,
-            offset,
-            blocks,
+            start_angle: offset,
+            block_count: blocks,
             cylinder_step,
             angle_step,
             run_length_blocks,
-            part,
+            content: part,
         })
     }
 }

@@ -6,78 +6,84 @@ mod g4;
 
 use diskperf_diagnostics::Problem;
 
-use crate::files::Files;
-use crate::keys::{Findings, Keys};
-use crate::layout::{Layout, ZonedLayout};
+use crate::files::SpecificationFiles;
+use crate::keys::{BlockReader, ImportFindings};
+use crate::layout::{BlockLayout, ZonedLayout};
 use crate::mechanics::{self, Mechanics};
-use crate::text::{Block, excerpt};
+use crate::text::{ParameterBlock, shorten_text};
 
 /// Geometry and mechanics of a drive as in the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct DriveModel {
     /// Name of the drive in the file.
     pub name: String,
     /// Number of blocks stated in the file (`Block count`). The sum of the layout takes precedence.
-    pub declared_blocks: u64,
+    pub declared_block_count: u64,
     /// Number of cylinders: the larger of `Number of cylinders` and the cylinders of the zones.
-    pub cylinders: u32,
+    pub cylinder_count: u32,
     /// Number of surfaces (`Number of data surfaces`).
-    pub surfaces: u32,
+    pub surface_count: u32,
     /// Mapping of blocks to physical locations.
-    pub layout: Layout,
+    pub layout: BlockLayout,
     /// Mechanics: actuator and spindle.
     pub mechanics: Mechanics,
 }
 
 struct DriveBounds {
-    cylinders: u32,
-    surfaces: u32,
+    cylinder_count: u32,
+    surface_count: u32,
 }
 
-pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<Model> {
+pub(crate) fn parse_model(
+    block: &ParameterBlock,
+    files: &SpecificationFiles,
+    findings: &ImportFindings,
+) -> Option<DriveModel> {
     if block.kind.as_str() != "dm_disk" {
-        let kind = excerpt(block.kind.as_str());
+        let kind = shorten_text(block.kind.as_str());
         let problem = Problem::error(format!("`{kind}` is not a drive model"));
-        findings.error(problem.at(&block.kind, "expected `dm_disk`"));
+        findings.report_error(problem.at(&block.kind, "expected `dm_disk`"));
         return None;
     }
-    let keys = Keys::new(block, findings);
+    let keys = BlockReader::new(block, findings);
     let most = u64::from(ZonedLayout::CYLINDERS_MAX);
-    let declared_blocks = keys.count("Block count");
-    let cylinders = keys.count_limited("Number of cylinders", most);
+    let declared_blocks = keys.read_count("Block count");
+    let cylinders = keys.read_limited_count("Number of cylinders", most);
     let surfaces = u64::from(ZonedLayout::SURFACES_MAX);
-    let surfaces = keys.count_at_most("Number of data surfaces", surfaces);
+    let surfaces = keys.read_count_at_most("Number of data surfaces", surfaces);
     let mechanics = keys
-        .block("Mechanical Model", "")
+        .read_block("Mechanical Model", "")
         .and_then(|(entry, block)| {
             let kind = block.kind.as_str();
             if kind != "dm_mech_g1" {
                 let label = "only `dm_mech_g1` is supported";
-                keys.refuse(entry, label);
+                keys.reject_value(entry, label);
                 return None;
             }
-            mechanics::read(block, files, findings)
+            mechanics::parse_mechanics(block, files, findings)
         });
     let bounds = cylinders
         .zip(surfaces)
         .map(|(cylinders, surfaces)| DriveBounds {
-            cylinders: cylinders as u32,
-            surfaces: surfaces as u32,
+            cylinder_count: cylinders as u32,
+            surface_count: surfaces as u32,
         });
-    let layout = keys.block("Layout Model", "").zip(bounds.as_ref());
+    let layout = keys.read_block("Layout Model", "").zip(bounds.as_ref());
     let layout = layout.and_then(|((entry, block), bounds)| match block.kind.as_str() {
-        "dm_layout_g1" => g1::read(block, bounds, findings).map(Layout::Zoned),
-        "dm_layout_g2" => g2::read(block, bounds, files, findings).map(Layout::Mapped),
-        "dm_layout_g4" => g4::read(block, findings).map(Layout::Indexed),
+        "dm_layout_g1" => g1::parse_zoned_layout(block, bounds, findings).map(BlockLayout::Zoned),
+        "dm_layout_g2" => {
+            g2::parse_mapped_layout(block, bounds, files, findings).map(BlockLayout::Mapped)
+        }
+        "dm_layout_g4" => g4::parse_indexed_layout(block, findings).map(BlockLayout::Indexed),
         "dm_layout_g3" => {
-            keys.refuse(
+            keys.reject_value(
                 entry,
                 "`dm_layout_g3` is not supported, because no public program has it",
             );
             None
         }
         _ => {
-            keys.refuse(
+            keys.reject_value(
                 entry,
                 "of `dm_layout_g1`, `dm_layout_g2` and `dm_layout_g4`, none",
             );
@@ -86,22 +92,22 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     });
     let (bounds, layout) = (bounds?, layout?);
     let cylinders = match &layout {
-        Layout::Zoned(layout) => last_cylinder(layout).map_or(0, |last| last + 1),
-        Layout::Mapped(_) | Layout::Indexed(_) => 0,
+        BlockLayout::Zoned(layout) => last_cylinder(layout).map_or(0, |last| last + 1),
+        BlockLayout::Mapped(_) | BlockLayout::Indexed(_) => 0,
     };
-    let model = Model {
+    let model = DriveModel {
         name: block
             .name
             .as_ref()
             .map_or("", |name| name.as_str())
             .to_owned(),
-        declared_blocks: declared_blocks?,
-        cylinders: bounds.cylinders.max(cylinders),
-        surfaces: bounds.surfaces,
+        declared_block_count: declared_blocks?,
+        cylinder_count: bounds.cylinder_count.max(cylinders),
+        surface_count: bounds.surface_count,
         layout,
         mechanics: mechanics?,
     };
-    check_count(&keys, &model);
+    check_block_count(&keys, &model);
     Some(model)
 }
 
@@ -109,19 +115,20 @@ fn last_cylinder(layout: &ZonedLayout) -> Option<u32> {
     layout.zones().last().map(|zone| zone.last_cylinder)
 }
 
-fn check_count(keys: &Keys<'_>, model: &Model) {
-    let blocks = model.layout.blocks();
+fn check_block_count(keys: &BlockReader<'_>, model: &DriveModel) {
+    let blocks = model.layout.block_count();
     let Some(entry) = keys.find("Block count") else {
         return;
     };
     if blocks == 0 {
         let problem = Problem::error("the layout has no blocks");
         let label = "the zones contain none of these blocks";
-        keys.findings.error(problem.at(&entry.value.place, label));
-    } else if blocks != model.declared_blocks {
+        keys.findings
+            .report_error(problem.at(&entry.value.span, label));
+    } else if blocks != model.declared_block_count {
         let title = format!("the layout has {blocks} blocks, which diskperf uses");
-        let warning = Problem::warning(title).at(&entry.value.place, "instead of this number");
-        keys.findings.warning(warning);
+        let warning = Problem::warning(title).at(&entry.value.span, "instead of this number");
+        keys.findings.report_warning(warning);
     }
 }
 
@@ -132,15 +139,15 @@ enum SkewUnits {
 }
 
 impl SkewUnits {
-    fn read(keys: &Keys<'_>) -> SkewUnits {
+    fn from_block(keys: &BlockReader<'_>) -> SkewUnits {
         let Some(entry) = keys.find("Skew units") else {
             return SkewUnits::Sectors;
         };
-        match entry.value.place.as_str() {
+        match entry.value.span.as_str() {
             "sectors" => SkewUnits::Sectors,
             "revolutions" => SkewUnits::Revolutions,
             _ => {
-                keys.refuse(entry, "neither `sectors` nor `revolutions`");
+                keys.reject_value(entry, "neither `sectors` nor `revolutions`");
                 SkewUnits::Sectors
             }
         }
@@ -163,37 +170,41 @@ impl SkewUnits {
 /// Largest angle kept as written, in revolutions. Larger angles are reduced to one revolution.
 const REVOLUTIONS_MAX: f64 = 1e6;
 
-struct Skews {
-    offset: f64,
-    track: f64,
-    cylinder: f64,
+struct TrackSkews {
+    start_angle: f64,
+    track_skew: f64,
+    cylinder_skew: f64,
 }
 
-impl Skews {
-    fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
-        let units = SkewUnits::read(keys);
+impl TrackSkews {
+    fn parse_skews(
+        keys: &BlockReader<'_>,
+        offset: &str,
+        sectors_per_track: u32,
+    ) -> Option<TrackSkews> {
+        let units = SkewUnits::from_block(keys);
         let skews = [offset, "Skew for track switch", "Skew for cylinder switch"];
-        if keys.comes_after_any("Skew units", &skews)
+        if keys.is_after_any("Skew units", &skews)
             && let Some(entry) = keys.find("Skew units")
         {
             let title = "`Skew units` follows skews, which DiskSim therefore reads as sectors";
             let label = "diskperf uses this unit for all skews; write it before them";
-            let warning = Problem::warning(title).at(&entry.value.place, label);
-            keys.findings.warning(warning);
+            let warning = Problem::warning(title).at(&entry.value.span, label);
+            keys.findings.report_warning(warning);
         }
         let turns = |value| units.to_revolutions(value, sectors_per_track);
         // DiskSim does without the others.
-        let angle = |key: &str| keys.optional_real(key).map(turns);
+        let angle = |key: &str| keys.read_optional_number(key).map(turns);
         let offset = match offset {
-            "Offset of first block" => keys.real(offset).map(turns),
+            "Offset of first block" => keys.read_number(offset).map(turns),
             offset => angle(offset),
         };
         let track = angle("Skew for track switch");
         let cylinder = angle("Skew for cylinder switch");
-        Some(Skews {
-            offset: offset?,
-            track: track?,
-            cylinder: cylinder?,
+        Some(TrackSkews {
+            start_angle: offset?,
+            track_skew: track?,
+            cylinder_skew: cylinder?,
         })
     }
 }

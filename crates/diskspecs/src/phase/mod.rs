@@ -10,71 +10,71 @@ mod phasor;
 mod scan;
 mod significance;
 
-use crate::layout::Layout;
-use crate::trace::Request;
-use pairs::References;
+use crate::layout::BlockLayout;
+use crate::trace::ValidationRequest;
+use pairs::AngleReferences;
 pub use phasor::Phasor;
-use scan::{Lock, Search};
+use scan::{PeriodEstimate, PeriodSearch};
 use significance::FALSE_ALARM_MAX;
 
 /// Position of the pauses in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Think {
+pub enum ThinkPosition {
     /// Before: the pause of a line is between the preceding completion and its issue.
-    Before,
+    BeforeRequest,
     /// After: the pause of a line is between its completion and the next issue.
-    After,
+    AfterRequest,
 }
 
 /// Assumptions about the drive for the phase search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Assumed {
+pub struct PhaseAssumptions {
     /// Rotation period at nominal speed, in microseconds.
     pub period_us: f64,
     /// Transfer time of a sector from the drive to the host for a read, in microseconds. If it is 0
     /// or wrong, the search finds a better one, up to twice the time of a sector under the head.
     pub transfer_us: f64,
     /// Whether writes complete on the medium and thus reveal the phase, too.
-    pub write_through: bool,
+    pub has_write_through: bool,
 }
 
 /// Rotational phase that a trace reveals.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Phase {
+pub struct RotationalPhase {
     /// Position of the pauses; `None` if the trace does not show it.
-    pub think: Option<Think>,
+    pub think_position: Option<ThinkPosition>,
     /// Agreement of all pairs on one cylinder for the better pause position: the length of their
     /// mean direction. 1 if all agree, and near 0 by chance.
-    pub r: f64,
+    pub agreement: f64,
     /// Agreement `r` for the other pause position.
-    pub r_other_think: f64,
+    pub agreement_other_position: f64,
     /// Agreement of the pairs that are close in time, which decides the pause position.
-    pub r_close: f64,
+    pub agreement_close: f64,
     /// Agreement `r_close` for the other pause position. Issue times that follow a clock also agree
     /// with one another, so this alone may exceed chance.
-    pub r_close_other_think: f64,
+    pub agreement_close_other_position: f64,
     /// Value that `r` rarely exceeds by chance with the same number of trials.
-    pub chance: f64,
+    pub chance_agreement: f64,
     /// Value that `r_close` rarely exceeds by chance. A lower `r_close` means no phase.
-    pub chance_close: f64,
+    pub chance_agreement_close: f64,
     /// Upper bound of the probability that requests without a phase agree this well, over all
     /// periods, skews and pause positions tried.
-    pub false_alarm: f64,
+    pub false_alarm_probability: f64,
     /// Number of requests that reveal the phase.
-    pub references: usize,
+    pub reference_count: usize,
     /// Number of pairs of requests that determine the period.
-    pub pairs: usize,
+    pub pair_count: usize,
     /// Rotation period, in microseconds.
     pub period_us: f64,
     /// Standard error of the period in microseconds, assuming independent requests.
     pub period_error_us: f64,
     /// Excess of the period over the nominal one, in parts per million.
-    pub ppm: f64,
+    pub period_excess_ppm: f64,
     /// Transfer time of a sector from the drive to the host for a read, in microseconds.
     pub transfer_us: f64,
     /// Regression slope of a line's pause on the preceding service time. It is -1 if pauses were
     /// scheduled to fill a fixed time and precede their requests, and 0 if not.
-    pub slope: f64,
+    pub think_slope: f64,
 }
 
 /// Finds the pause position and the rotation period; `None` if hardly any two requests are near
@@ -83,56 +83,64 @@ pub struct Phase {
 /// The search covers ±2 % of the nominal period, with skews that may differ from those of the
 /// files. It uses pairs of requests of one zone, so the origin of a zone does not matter. The pairs
 /// are at most an eighth of the trace apart, so a few jumps of the phase do not matter either.
-pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<Phase> {
-    let references = References::new(layout, requests, assumed);
-    let locked = |think: Think| {
+pub fn find_phase(
+    layout: &BlockLayout,
+    requests: &[ValidationRequest],
+    assumed: &PhaseAssumptions,
+) -> Option<RotationalPhase> {
+    let references = AngleReferences::new(layout, requests, assumed);
+    let locked = |think: ThinkPosition| {
         let completions_us = completions_us(requests, think);
-        Search {
+        PeriodSearch {
             references: &references,
             completions_us: &completions_us,
-            assumed,
+            assumptions: assumed,
         }
-        .lock()
+        .find_period()
     };
-    let (before, after) = (locked(Think::Before)?, locked(Think::After)?);
-    let (think, best, other) = match before.r_close >= after.r_close {
-        true => (Think::Before, before, after),
-        false => (Think::After, after, before),
+    let (before, after) = (
+        locked(ThinkPosition::BeforeRequest)?,
+        locked(ThinkPosition::AfterRequest)?,
+    );
+    let (think, best, other) = match before.agreement_close >= after.agreement_close {
+        true => (ThinkPosition::BeforeRequest, before, after),
+        false => (ThinkPosition::AfterRequest, after, before),
     };
-    let is_significant = |lock: &Lock| lock.log_false_alarm <= (FALSE_ALARM_MAX / 2.0).ln();
+    let is_significant =
+        |lock: &PeriodEstimate| lock.log_false_alarm_probability <= (FALSE_ALARM_MAX / 2.0).ln();
     // Issues that a clock made agree with one another in the wrong place, too.
-    let shows =
-        is_significant(&best) && (!is_significant(&other) || best.r_close > 2.0 * other.r_close);
-    Some(Phase {
-        think: shows.then_some(think),
-        r: best.r,
-        r_close: best.r_close,
-        r_other_think: other.r,
-        r_close_other_think: other.r_close,
-        chance: best.chance,
-        chance_close: best.chance_close,
-        false_alarm: (best.log_false_alarm.exp() * 2.0).min(1.0),
-        references: best.references,
-        pairs: best.pairs,
+    let shows = is_significant(&best)
+        && (!is_significant(&other) || best.agreement_close > 2.0 * other.agreement_close);
+    Some(RotationalPhase {
+        think_position: shows.then_some(think),
+        agreement: best.agreement,
+        agreement_close: best.agreement_close,
+        agreement_other_position: other.agreement,
+        agreement_close_other_position: other.agreement_close,
+        chance_agreement: best.chance_agreement,
+        chance_agreement_close: best.chance_agreement_close,
+        false_alarm_probability: (best.log_false_alarm_probability.exp() * 2.0).min(1.0),
+        reference_count: best.reference_count,
+        pair_count: best.pair_count,
         period_us: best.period_us,
         period_error_us: best.period_error_us,
-        ppm: (best.period_us / assumed.period_us - 1.0) * 1e6,
+        period_excess_ppm: (best.period_us / assumed.period_us - 1.0) * 1e6,
         transfer_us: best.transfer_us,
-        slope: slope(requests),
+        think_slope: think_time_slope(requests),
     })
 }
 
 /// Returns the completion times of all requests, in microseconds since the issue of the first one.
-pub fn completions_us(requests: &[Request], think: Think) -> Vec<f64> {
+pub fn completions_us(requests: &[ValidationRequest], think: ThinkPosition) -> Vec<f64> {
     let mut now_us = 0.0;
     let mut completions = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
-        if think == Think::Before && index > 0 {
+        if think == ThinkPosition::BeforeRequest && index > 0 {
             now_us += request.think_us;
         }
         now_us += request.service_us;
         completions.push(now_us);
-        if think == Think::After {
+        if think == ThinkPosition::AfterRequest {
             now_us += request.think_us;
         }
     }
@@ -141,7 +149,7 @@ pub fn completions_us(requests: &[Request], think: Think) -> Vec<f64> {
 
 /// Returns the regression slope of think times on the preceding service times; 0 if all those are
 /// equal.
-pub fn slope(requests: &[Request]) -> f64 {
+pub fn think_time_slope(requests: &[ValidationRequest]) -> f64 {
     let pairs = requests
         .windows(2)
         .map(|pair| (pair[0].service_us, pair[1].think_us));

@@ -2,36 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use super::Assumed;
-use crate::layout::{Layout, Spot};
-use crate::trace::{Operation, Request};
+use super::PhaseAssumptions;
+use crate::layout::{BlockLayout, PhysicalSector};
+use crate::trace::{ValidationOperation, ValidationRequest};
 
 /// Request that ended when the platter was at a known angle.
 #[derive(Clone, Copy, Debug)]
-struct Reference {
-    index: usize,
+struct AngleReference {
+    request_index: usize,
     /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
     cylinder: u32,
     track_index: u32,
     /// Blocks that cross to the host after the angle has passed; 0 for a write.
-    blocks: f64,
+    host_blocks: f64,
     /// Time of a block under the head, in microseconds.
-    media_us: f64,
+    block_media_us: f64,
 }
 
 /// Requests that reveal the platter angle, in groups that each have one unknown origin.
 ///
 /// All requests of a group have the same operation, zone, and range of cylinders that share spares.
 #[derive(Clone, Debug)]
-pub(super) struct References {
-    groups: Vec<Vec<Reference>>,
+pub(super) struct AngleReferences {
+    reference_groups: Vec<Vec<AngleReference>>,
 }
 
 /// Two reference requests of one group. The cylinder of the second one is not below that of the
 /// first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
+pub(super) struct ReferencePair {
     /// Completion of the second request minus that of the first in microseconds; negative if the
     /// second came first.
     pub(super) gap_us: f64,
@@ -39,15 +39,15 @@ pub(super) struct Pair {
     blocks: [f64; 2],
     media_us: [f64; 2],
     /// Angle of the second request minus that of the first, in revolutions.
-    pub(super) angle: f64,
+    pub(super) angle_difference: f64,
     /// Tracks and cylinders from the first request to the second.
-    pub(super) tracks: i32,
-    pub(super) cylinders: u32,
+    pub(super) track_distance: i32,
+    pub(super) cylinder_distance: u32,
     /// Index of the drive's part that contains the pair, for the jackknife error.
-    pub(super) part: usize,
+    pub(super) jackknife_part: usize,
 }
 
-impl Pair {
+impl ReferencePair {
     /// Returns the time between the passages of both angles under the head, in microseconds.
     pub(super) fn media_gap_us(&self, transfer_us: f64) -> f64 {
         let crossing = |of: usize| self.blocks[of] * transfer_us.max(self.media_us[of]);
@@ -57,32 +57,37 @@ impl Pair {
 
 /// Pairs that are close enough in time and place, with the bound of their sums by chance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pairs {
-    pub(super) all: Vec<Pair>,
+pub(super) struct ReferencePairs {
+    pub(super) pairs: Vec<ReferencePair>,
     /// Upper bound of the largest eigenvalue of the graph of pairs.
     pub(super) eigenvalue_max: f64,
 }
 
-impl References {
+impl AngleReferences {
     /// Selects requests that took more than half a revolution in addition to their transfer,
     /// because nearly all requests that did not wait for the platter are faster. Requests that
     /// cross the end of a track are excluded.
-    pub(super) fn new(layout: &Layout, requests: &[Request], assumed: &Assumed) -> References {
-        let mut groups: BTreeMap<(bool, usize, u32), Vec<Reference>> = BTreeMap::new();
+    pub(super) fn new(
+        layout: &BlockLayout,
+        requests: &[ValidationRequest],
+        assumed: &PhaseAssumptions,
+    ) -> AngleReferences {
+        let mut groups: BTreeMap<(bool, usize, u32), Vec<AngleReference>> = BTreeMap::new();
         for (index, request) in requests.iter().enumerate() {
-            let is_write = request.operation == Operation::Write;
+            let is_write = request.operation == ValidationOperation::Write;
             let crossing_us = match is_write {
                 true => 0.0,
-                false => f64::from(request.blocks) * assumed.transfer_us,
+                false => f64::from(request.block_count) * assumed.transfer_us,
             };
             let waited = request.service_us - crossing_us > assumed.period_us / 2.0;
-            if !waited || is_write && !assumed.write_through {
+            if !waited || is_write && !assumed.has_write_through {
                 continue;
             }
-            let last_block = request.first_block + u64::from(request.blocks) - 1;
-            let (Some(first), Some(last)) =
-                (layout.spot(request.first_block), layout.spot(last_block))
-            else {
+            let last_block = request.first_block + u64::from(request.block_count) - 1;
+            let (Some(first), Some(last)) = (
+                layout.locate_block(request.first_block),
+                layout.locate_block(last_block),
+            ) else {
                 continue;
             };
             if (first.cylinder, first.head) != (last.cylinder, last.head) {
@@ -90,10 +95,10 @@ impl References {
             }
             let place = group_position(layout, request.first_block, &first);
             groups
-                .entry((is_write, place.zone, place.range))
+                .entry((is_write, place.zone, place.spare_range))
                 .or_default()
-                .push(Reference {
-                    index,
+                .push(AngleReference {
+                    request_index: index,
                     // A read's blocks cross the bus after the first one has passed the head;
                     // a write is complete when its last one has.
                     angle: match is_write {
@@ -102,21 +107,27 @@ impl References {
                     },
                     cylinder: place.cylinder,
                     track_index: place.track_index,
-                    blocks: if is_write { 0.0 } else { request.blocks.into() },
-                    media_us: assumed.period_us / f64::from(first.sectors_per_track),
+                    host_blocks: if is_write {
+                        0.0
+                    } else {
+                        request.block_count.into()
+                    },
+                    block_media_us: assumed.period_us / f64::from(first.sectors_per_track),
                 });
         }
-        let mut groups: Vec<Vec<Reference>> = groups.into_values().collect();
+        let mut groups: Vec<Vec<AngleReference>> = groups.into_values().collect();
         for group in &mut groups {
-            group.sort_by_key(|reference| (reference.cylinder, reference.index));
+            group.sort_by_key(|reference| (reference.cylinder, reference.request_index));
         }
         groups.retain(|group| group.len() > 1);
-        References { groups }
+        AngleReferences {
+            reference_groups: groups,
+        }
     }
 
     /// Returns the number of references that have a partner in their group.
-    pub(super) fn count(&self) -> usize {
-        self.groups.iter().map(Vec::len).sum()
+    pub(super) fn reference_count(&self) -> usize {
+        self.reference_groups.iter().map(Vec::len).sum()
     }
 
     /// Returns pairs within a gap in time and a distance in cylinders. An evenly spaced subset is
@@ -127,7 +138,7 @@ impl References {
         gap_us: f64,
         cylinders: u32,
         pairs_max: usize,
-    ) -> Pairs {
+    ) -> ReferencePairs {
         let count: usize = self
             .nearby_pairs(completions_us, gap_us, cylinders)
             .map(|_| 1)
@@ -146,22 +157,22 @@ impl References {
                 continue;
             }
             wanted = stride * (number / stride + 1) + (number / stride * 7919) % stride;
-            *degrees.entry(first.index).or_default() += 1.0;
-            *degrees.entry(second.index).or_default() += 1.0;
-            ends.push((first.index, second.index));
-            all.push(Pair {
-                gap_us: completions_us[second.index] - completions_us[first.index],
-                blocks: [first.blocks, second.blocks],
-                media_us: [first.media_us, second.media_us],
-                angle: second.angle - first.angle,
-                tracks: second.track_index as i32 - first.track_index as i32,
-                cylinders: second.cylinder - first.cylinder,
-                part: group + first.cylinder as usize,
+            *degrees.entry(first.request_index).or_default() += 1.0;
+            *degrees.entry(second.request_index).or_default() += 1.0;
+            ends.push((first.request_index, second.request_index));
+            all.push(ReferencePair {
+                gap_us: completions_us[second.request_index] - completions_us[first.request_index],
+                blocks: [first.host_blocks, second.host_blocks],
+                media_us: [first.block_media_us, second.block_media_us],
+                angle_difference: second.angle - first.angle,
+                track_distance: second.track_index as i32 - first.track_index as i32,
+                cylinder_distance: second.cylinder - first.cylinder,
+                jackknife_part: group + first.cylinder as usize,
             });
         }
         let product = |(first, second): &(usize, usize)| degrees[first] * degrees[second];
-        Pairs {
-            all,
+        ReferencePairs {
+            pairs: all,
             eigenvalue_max: ends.iter().map(product).fold(1.0, f64::max).sqrt(),
         }
     }
@@ -171,46 +182,47 @@ impl References {
         completions_us: &'r [f64],
         gap_us: f64,
         cylinders: u32,
-    ) -> impl Iterator<Item = (usize, &'r Reference, &'r Reference)> {
-        let of_group = move |(number, group): (usize, &'r Vec<Reference>)| {
+    ) -> impl Iterator<Item = (usize, &'r AngleReference, &'r AngleReference)> {
+        let of_group = move |(number, group): (usize, &'r Vec<AngleReference>)| {
             group.iter().enumerate().flat_map(move |(at, first)| {
                 group[at + 1..]
                     .iter()
                     .take_while(move |second| second.cylinder - first.cylinder <= cylinders)
                     .filter(move |second| {
-                        let gap = completions_us[second.index] - completions_us[first.index];
+                        let gap = completions_us[second.request_index]
+                            - completions_us[first.request_index];
                         gap.abs() <= gap_us
                     })
                     .map(move |second| (number, first, second))
             })
         };
-        self.groups.iter().enumerate().flat_map(of_group)
+        self.reference_groups.iter().enumerate().flat_map(of_group)
     }
 }
 
 /// Position of a block within the area that has one angular origin.
-struct GroupPosition {
+struct ReferencePosition {
     zone: usize,
-    range: u32,
+    spare_range: u32,
     cylinder: u32,
     track_index: u32,
 }
 
-fn group_position(layout: &Layout, block: u64, spot: &Spot) -> GroupPosition {
+fn group_position(layout: &BlockLayout, block: u64, spot: &PhysicalSector) -> ReferencePosition {
     let zone_location = match layout {
-        Layout::Zoned(zoned) => zoned.zone_location(block),
-        Layout::Mapped(_) | Layout::Indexed(_) => None,
+        BlockLayout::Zoned(zoned) => zoned.locate_in_zone(block),
+        BlockLayout::Mapped(_) | BlockLayout::Indexed(_) => None,
     };
     match zone_location {
-        Some(at) => GroupPosition {
-            zone: at.zone,
-            range: at.range,
+        Some(at) => ReferencePosition {
+            zone: at.zone_index,
+            spare_range: at.spare_range,
             cylinder: at.cylinder,
             track_index: at.track_index,
         },
-        None => GroupPosition {
+        None => ReferencePosition {
             zone: 0,
-            range: 0,
+            spare_range: 0,
             cylinder: spot.cylinder,
             track_index: spot.head,
         },

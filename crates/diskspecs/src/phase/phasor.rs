@@ -13,7 +13,7 @@ pub struct Phasor {
 
 impl Phasor {
     /// Returns the unit vector of an angle in revolutions.
-    pub fn from_turns(turns: f64) -> Phasor {
+    pub fn from_revolutions(turns: f64) -> Phasor {
         let (imaginary, real) = (TAU * turns.fract()).sin_cos();
         Phasor { real, imaginary }
     }
@@ -52,13 +52,13 @@ impl Phasor {
     }
 
     /// Returns the length of the vector.
-    pub fn length(self) -> f64 {
+    pub fn magnitude(self) -> f64 {
         self.real.hypot(self.imaginary)
     }
 
     /// Returns the angle of the vector in revolutions, from -0.5 to 0.5; 0 for a vector of length
     /// 0.
-    pub fn turns(self) -> f64 {
+    pub fn to_revolutions(self) -> f64 {
         self.imaginary.atan2(self.real) / TAU
     }
 }

@@ -1,16 +1,16 @@
 //! Search for the rotation period, and for corrections of the skews in the files.
 
-use super::Assumed;
-use super::pairs::{Pair, Pairs, References};
+use super::PhaseAssumptions;
+use super::pairs::{AngleReferences, ReferencePair, ReferencePairs};
 use super::phasor::Phasor;
-use super::significance::{mean_cosine, nats};
+use super::significance::{chance_mean_cosine, evidence_nats};
 
 /// Half width of the scan, as a share of the nominal period. The period is expected within two per
 /// cent.
 const PEAK_WIDTH_REV: f64 = 0.021;
 /// Initial distance of pairs as a share of the trace. A trace whose phase jumps several times still
 /// has long segments without a jump.
-const FIRST_PAIRS_SHARE: f64 = 1.0 / 8.0;
+const FIRST_GAP_SHARE_MAX: f64 = 1.0 / 8.0;
 /// Maximum gap of the first pairs, in revolutions, because the number of scan steps grows with the
 /// gap.
 const FIRST_GAP_REV_MAX: f64 = 4096.0;
@@ -23,7 +23,7 @@ const CORRECTION_STEP_REV: f64 = 0.4;
 const CORRECTIONS_MAX: usize = 128;
 /// Cylinder distances of pairs; a larger one is tried if the smaller ones yield too few pairs.
 const CYLINDER_DISTANCES: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
-const PAIRS_SUFFICIENT: usize = 2048;
+const SUFFICIENT_PAIRS: usize = 2048;
 const CLEAR_LOCK_NATS: f64 = 20.0;
 const PAIRS_MAX: usize = 8192;
 const PAIRS_MIN: usize = 64;
@@ -39,87 +39,96 @@ struct PlatterMotion {
     period_us: f64,
     transfer_us: f64,
     /// Track and cylinder skew of the drive minus those of the files, in revolutions.
-    track_skew: f64,
-    cylinder_skew: f64,
+    track_skew_change: f64,
+    cylinder_skew_change: f64,
 }
 
 /// Rotation period that was found, with its significance.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lock {
+pub(super) struct PeriodEstimate {
     pub(super) period_us: f64,
     pub(super) period_error_us: f64,
     pub(super) transfer_us: f64,
-    pub(super) r: f64,
-    pub(super) r_close: f64,
-    pub(super) chance: f64,
-    pub(super) chance_close: f64,
+    pub(super) agreement: f64,
+    pub(super) agreement_close: f64,
+    pub(super) chance_agreement: f64,
+    pub(super) chance_agreement_close: f64,
     /// Natural logarithm of an upper bound of the probability that noise reaches `r_close` in any
     /// trial of the search.
-    pub(super) log_false_alarm: f64,
-    pub(super) references: usize,
-    pub(super) pairs: usize,
+    pub(super) log_false_alarm_probability: f64,
+    pub(super) reference_count: usize,
+    pub(super) pair_count: usize,
 }
 
 /// Search for the period under one assumed position of the pauses.
-pub(super) struct Search<'r> {
-    pub(super) references: &'r References,
+pub(super) struct PeriodSearch<'r> {
+    pub(super) references: &'r AngleReferences,
     pub(super) completions_us: &'r [f64],
-    pub(super) assumed: &'r Assumed,
+    pub(super) assumptions: &'r PhaseAssumptions,
 }
 
-struct Candidate {
-    pairs: Pairs,
-    gap_us: f64,
-    cylinders: u32,
-    turning: PlatterMotion,
-    trials: f64,
-    nats: f64,
+struct PeriodCandidate {
+    pairs: ReferencePairs,
+    gap_us_max: f64,
+    cylinder_distance_max: u32,
+    motion: PlatterMotion,
+    trial_count: f64,
+    evidence_nats: f64,
 }
 
-impl Search<'_> {
+impl PeriodSearch<'_> {
     /// Finds the rotation period; `None` if there are too few pairs.
-    pub(super) fn lock(&self) -> Option<Lock> {
-        let (best, trials) = self.best_candidate()?;
+    pub(super) fn find_period(&self) -> Option<PeriodEstimate> {
+        let (best, trials) = self.find_candidate()?;
         let close = best.pairs;
-        let turning = self.refine_motion(&close.all, best.turning, best.gap_us);
-        let r_close = mean_direction(&close.all, &turning);
-        let (wide, turning, gap_us) = self.widen_gap(&close, turning, best.gap_us, best.cylinders);
-        let r = mean_direction(&wide.all, &turning);
-        Some(Lock {
+        let turning = self.refine_motion(&close.pairs, best.motion, best.gap_us_max);
+        let r_close = mean_direction(&close.pairs, &turning);
+        let (wide, turning, gap_us) =
+            self.widen_gap(&close, turning, best.gap_us_max, best.cylinder_distance_max);
+        let r = mean_direction(&wide.pairs, &turning);
+        Some(PeriodEstimate {
             period_us: turning.period_us,
-            period_error_us: self.period_error_us(&wide.all, &turning, gap_us),
+            period_error_us: self.period_error_us(&wide.pairs, &turning, gap_us),
             transfer_us: turning.transfer_us,
-            r: r.0.hypot(r.1),
-            r_close: r_close.0,
-            chance: mean_cosine(wide.all.len(), wide.eigenvalue_max, trials),
-            chance_close: mean_cosine(close.all.len(), close.eigenvalue_max, trials),
-            log_false_alarm: trials.ln() - best.nats,
-            references: self.references.count(),
-            pairs: wide.all.len(),
+            agreement: r.0.hypot(r.1),
+            agreement_close: r_close.0,
+            chance_agreement: chance_mean_cosine(wide.pairs.len(), wide.eigenvalue_max, trials),
+            chance_agreement_close: chance_mean_cosine(
+                close.pairs.len(),
+                close.eigenvalue_max,
+                trials,
+            ),
+            log_false_alarm_probability: trials.ln() - best.evidence_nats,
+            reference_count: self.references.reference_count(),
+            pair_count: wide.pairs.len(),
         })
     }
 
     /// Returns the best period from pairs on one cylinder if it is significant, otherwise from
     /// wider pairs, and the number of trials.
-    fn best_candidate(&self) -> Option<(Candidate, f64)> {
-        let gap_us = self.first_gap_us()?;
-        let mut best: Option<Candidate> = None;
+    fn find_candidate(&self) -> Option<(PeriodCandidate, f64)> {
+        let gap_us = self.initial_gap_us()?;
+        let mut best: Option<PeriodCandidate> = None;
         let mut trials = 0.0;
         for cylinders in CYLINDER_DISTANCES {
             let pairs = self.select_pairs(gap_us, cylinders);
-            let count = pairs.all.len();
+            let count = pairs.pairs.len();
             if count < PAIRS_MIN {
                 continue;
             }
-            for transfer_us in [self.assumed.transfer_us, 0.0] {
+            for transfer_us in [self.assumptions.transfer_us, 0.0] {
                 let candidate = self.scan_candidate(pairs.clone(), gap_us, cylinders, transfer_us);
-                trials += candidate.trials;
-                if best.as_ref().is_none_or(|best| candidate.nats > best.nats) {
+                trials += candidate.trial_count;
+                if best
+                    .as_ref()
+                    .is_none_or(|best| candidate.evidence_nats > best.evidence_nats)
+                {
                     best = Some(candidate);
                 }
             }
-            let is_enough = |best: &Candidate| best.nats - trials.ln() > CLEAR_LOCK_NATS;
-            if count >= PAIRS_SUFFICIENT || best.as_ref().is_some_and(is_enough) {
+            let is_enough =
+                |best: &PeriodCandidate| best.evidence_nats - trials.ln() > CLEAR_LOCK_NATS;
+            if count >= SUFFICIENT_PAIRS || best.as_ref().is_some_and(is_enough) {
                 break;
             }
         }
@@ -135,12 +144,12 @@ impl Search<'_> {
 
     /// Returns the initial gap of pairs, a part of the trace that is enlarged if it has too few
     /// pairs.
-    fn first_gap_us(&self) -> Option<f64> {
-        let nominal_us = self.assumed.period_us;
+    fn initial_gap_us(&self) -> Option<f64> {
+        let nominal_us = self.assumptions.period_us;
         let span_us = self.trace_span_us();
-        let mut gap_us = (FIRST_PAIRS_SHARE * span_us).min(FIRST_GAP_REV_MAX * nominal_us);
+        let mut gap_us = (FIRST_GAP_SHARE_MAX * span_us).min(FIRST_GAP_REV_MAX * nominal_us);
         let widest = CYLINDER_DISTANCES[CYLINDER_DISTANCES.len() - 1];
-        while self.select_pairs(gap_us, widest).all.len() < PAIRS_MIN {
+        while self.select_pairs(gap_us, widest).pairs.len() < PAIRS_MIN {
             if gap_us >= span_us || gap_us >= GAP_REV_MAX * nominal_us {
                 return None;
             }
@@ -149,19 +158,19 @@ impl Search<'_> {
         Some(gap_us)
     }
 
-    fn select_pairs(&self, gap_us: f64, cylinders: u32) -> Pairs {
+    fn select_pairs(&self, gap_us: f64, cylinders: u32) -> ReferencePairs {
         self.references
             .select_pairs(self.completions_us, gap_us, cylinders, PAIRS_MAX)
     }
 
     fn scan_candidate(
         &self,
-        pairs: Pairs,
+        pairs: ReferencePairs,
         gap_us: f64,
         cylinders: u32,
         transfer_us: f64,
-    ) -> Candidate {
-        let nominal_us = self.assumed.period_us;
+    ) -> PeriodCandidate {
+        let nominal_us = self.assumptions.period_us;
         // Frequencies in nominal ones.
         let (low, high) = (
             (1.0 + PEAK_WIDTH_REV).recip(),
@@ -171,16 +180,16 @@ impl Search<'_> {
             .ceil()
             .max(2.0) as usize;
         let step = (high - low) / steps as f64;
-        let corrections = Corrections::new(&pairs.all);
+        let corrections = SkewCorrections::new(&pairs.pairs);
         let mut terms: Vec<ScanTerm> = pairs
-            .all
+            .pairs
             .iter()
             .map(|pair| {
                 let rev = pair.media_gap_us(transfer_us) / nominal_us;
                 ScanTerm {
                     bin: corrections.bin_index(pair),
-                    now: Phasor::from_turns(rev * low - pair.angle),
-                    step: Phasor::from_turns(rev * step),
+                    phasor: Phasor::from_revolutions(rev * low - pair.angle_difference),
+                    phasor_step: Phasor::from_revolutions(rev * step),
                 }
             })
             .collect();
@@ -189,8 +198,8 @@ impl Search<'_> {
         for number in 0..=steps {
             sums.fill(Phasor::default());
             for term in &mut terms {
-                sums[term.bin] = sums[term.bin].plus(term.now);
-                term.now = term.now.times(term.step);
+                sums[term.bin] = sums[term.bin].plus(term.phasor);
+                term.phasor = term.phasor.times(term.phasor_step);
             }
             let (score, track_skew, cylinder_skew) = corrections.best_bin(&sums);
             if score > best {
@@ -198,51 +207,61 @@ impl Search<'_> {
             }
         }
         let (number, track_skew, cylinder_skew) = found;
-        Candidate {
-            gap_us,
-            cylinders,
-            turning: PlatterMotion {
+        PeriodCandidate {
+            gap_us_max: gap_us,
+            cylinder_distance_max: cylinders,
+            motion: PlatterMotion {
                 period_us: nominal_us / (low + step * number as f64),
                 transfer_us,
-                track_skew,
-                cylinder_skew,
+                track_skew_change: track_skew,
+                cylinder_skew_change: cylinder_skew,
             },
-            trials: 2.0 * (steps + 1) as f64 * corrections.trial_count(),
-            nats: nats(best, pairs.all.len(), pairs.eigenvalue_max),
+            trial_count: 2.0 * (steps + 1) as f64 * corrections.trial_count(),
+            evidence_nats: evidence_nats(best, pairs.pairs.len(), pairs.eigenvalue_max),
             pairs,
         }
     }
 
     /// Refines period, transfer time and skews to the best agreement of pairs.
-    fn refine_motion(&self, pairs: &[Pair], from: PlatterMotion, gap_us: f64) -> PlatterMotion {
+    fn refine_motion(
+        &self,
+        pairs: &[ReferencePair],
+        from: PlatterMotion,
+        gap_us: f64,
+    ) -> PlatterMotion {
         let mut turning = from;
-        let mut width = SCAN_STEP_REV * self.assumed.period_us / gap_us;
+        let mut width = SCAN_STEP_REV * self.assumptions.period_us / gap_us;
         let (mut track, mut cylinder) = (
-            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.tracks.unsigned_abs()),
-            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.cylinders),
+            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.track_distance.unsigned_abs()),
+            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.cylinder_distance),
         );
         for _ in 0..3 {
-            turning.transfer_us = self.best_transfer(pairs, &turning);
+            turning.transfer_us = self.best_transfer_us(pairs, &turning);
             turning.period_us = best_period(pairs, &turning, width);
-            turning.track_skew = best_value(turning.track_skew, track, 20, |track_skew| {
-                pairs_mean_cosine(
-                    pairs,
-                    &PlatterMotion {
-                        track_skew,
-                        ..turning
-                    },
-                )
-            });
-            turning.cylinder_skew =
-                best_value(turning.cylinder_skew, cylinder, 20, |cylinder_skew| {
+            turning.track_skew_change =
+                best_value(turning.track_skew_change, track, 20, |track_skew| {
                     pairs_mean_cosine(
                         pairs,
                         &PlatterMotion {
-                            cylinder_skew,
+                            track_skew_change: track_skew,
                             ..turning
                         },
                     )
                 });
+            turning.cylinder_skew_change = best_value(
+                turning.cylinder_skew_change,
+                cylinder,
+                20,
+                |cylinder_skew| {
+                    pairs_mean_cosine(
+                        pairs,
+                        &PlatterMotion {
+                            cylinder_skew_change: cylinder_skew,
+                            ..turning
+                        },
+                    )
+                },
+            );
             (width, track, cylinder) = (width / 3.0, track / 3.0, cylinder / 3.0);
         }
         turning
@@ -252,22 +271,22 @@ impl Search<'_> {
     /// period more exactly.
     fn widen_gap(
         &self,
-        close: &Pairs,
+        close: &ReferencePairs,
         turning: PlatterMotion,
         gap_us: f64,
         cylinders: u32,
-    ) -> (Pairs, PlatterMotion, f64) {
-        let least = COSINE_SHARE_RETAINED * pairs_mean_cosine(&close.all, &turning);
+    ) -> (ReferencePairs, PlatterMotion, f64) {
+        let least = COSINE_SHARE_RETAINED * pairs_mean_cosine(&close.pairs, &turning);
         let mut held = (close.clone(), turning, gap_us);
         let span_us = self.trace_span_us();
         while held.2 < span_us {
-            let width = 0.2 * self.assumed.period_us / held.2;
+            let width = 0.2 * self.assumptions.period_us / held.2;
             let gap_us = (2.0 * held.2).min(span_us);
             let pairs = self.select_pairs(gap_us, cylinders);
             let mut turning = held.1;
-            turning.period_us = best_period(&pairs.all, &turning, width);
-            turning.period_us = best_period(&pairs.all, &turning, width / 20.0);
-            if pairs_mean_cosine(&pairs.all, &turning) < least {
+            turning.period_us = best_period(&pairs.pairs, &turning, width);
+            turning.period_us = best_period(&pairs.pairs, &turning, width / 20.0);
+            if pairs_mean_cosine(&pairs.pairs, &turning) < least {
                 break;
             }
             held = (pairs, turning, gap_us);
@@ -277,8 +296,11 @@ impl Search<'_> {
 
     /// Returns the transfer time with the highest mean cosine. Pairs of unequal request lengths
     /// reveal it.
-    fn best_transfer(&self, pairs: &[Pair], turning: &PlatterMotion) -> f64 {
-        let sector_us = self.assumed.transfer_us.max(self.assumed.period_us / 200.0);
+    fn best_transfer_us(&self, pairs: &[ReferencePair], turning: &PlatterMotion) -> f64 {
+        let sector_us = self
+            .assumptions
+            .transfer_us
+            .max(self.assumptions.period_us / 200.0);
         let score = |transfer_us: f64| {
             let transfer_us = transfer_us.max(0.0);
             pairs_mean_cosine(
@@ -300,12 +322,17 @@ impl Search<'_> {
     }
 
     /// Returns the standard error of the period by a jackknife over parts of the drive.
-    fn period_error_us(&self, pairs: &[Pair], turning: &PlatterMotion, gap_us: f64) -> f64 {
-        let width = 0.04 * self.assumed.period_us / gap_us;
+    fn period_error_us(
+        &self,
+        pairs: &[ReferencePair],
+        turning: &PlatterMotion,
+        gap_us: f64,
+    ) -> f64 {
+        let width = 0.04 * self.assumptions.period_us / gap_us;
         let without = |part: usize| {
-            let rest: Vec<Pair> = pairs
+            let rest: Vec<ReferencePair> = pairs
                 .iter()
-                .filter(|pair| pair.part % JACKKNIFE_PARTS != part)
+                .filter(|pair| pair.jackknife_part % JACKKNIFE_PARTS != part)
                 .copied()
                 .collect();
             best_period(&rest, turning, width)
@@ -320,41 +347,44 @@ impl Search<'_> {
 /// Pair during a scan: its bin, its current direction and the rotation per step.
 struct ScanTerm {
     bin: usize,
-    now: Phasor,
-    step: Phasor,
+    phasor: Phasor,
+    phasor_step: Phasor,
 }
 
 /// Corrections of track and cylinder skew that a scan combines with each period.
-struct Corrections {
+struct SkewCorrections {
     tracks_max: i32,
-    cylinders: usize,
+    cylinder_step_count: usize,
     track_skews: Vec<f64>,
     cylinder_skews: Vec<f64>,
     /// Rotation of each bin by each correction; the bins of a correction are contiguous.
-    by_track: Vec<Phasor>,
-    by_cylinder: Vec<Phasor>,
+    track_phasors: Vec<Phasor>,
+    cylinder_phasors: Vec<Phasor>,
 }
 
-impl Corrections {
-    fn new(pairs: &[Pair]) -> Corrections {
-        let tracks = pairs.iter().map(|pair| pair.tracks.unsigned_abs()).max();
-        let cylinders = pairs.iter().map(|pair| pair.cylinders).max();
+impl SkewCorrections {
+    fn new(pairs: &[ReferencePair]) -> SkewCorrections {
+        let tracks = pairs
+            .iter()
+            .map(|pair| pair.track_distance.unsigned_abs())
+            .max();
+        let cylinders = pairs.iter().map(|pair| pair.cylinder_distance).max();
         let (tracks_max, cylinders) = (tracks.unwrap_or(0), cylinders.unwrap_or(0));
         let (track_skews, cylinder_skews) = (skew_steps(tracks_max), skew_steps(cylinders));
         let turns = |skews: &[f64], bins: std::ops::RangeInclusive<i32>| {
             let of_skew = |skew: &f64| {
                 let skew = *skew;
                 bins.clone()
-                    .map(move |bin| Phasor::from_turns(-f64::from(bin) * skew))
+                    .map(move |bin| Phasor::from_revolutions(-f64::from(bin) * skew))
             };
             skews.iter().flat_map(of_skew).collect::<Vec<Phasor>>()
         };
         let tracks_max = tracks_max as i32;
-        Corrections {
-            by_track: turns(&track_skews, -tracks_max..=tracks_max),
-            by_cylinder: turns(&cylinder_skews, 0..=cylinders as i32),
+        SkewCorrections {
+            track_phasors: turns(&track_skews, -tracks_max..=tracks_max),
+            cylinder_phasors: turns(&cylinder_skews, 0..=cylinders as i32),
             tracks_max,
-            cylinders: cylinders as usize + 1,
+            cylinder_step_count: cylinders as usize + 1,
             track_skews,
             cylinder_skews,
         }
@@ -365,26 +395,27 @@ impl Corrections {
     }
 
     fn bin_count(&self) -> usize {
-        self.track_count() * self.cylinders
+        self.track_count() * self.cylinder_step_count
     }
 
     fn trial_count(&self) -> f64 {
         (self.track_skews.len() * self.cylinder_skews.len()) as f64
     }
 
-    fn bin_index(&self, pair: &Pair) -> usize {
-        pair.cylinders as usize * self.track_count() + (pair.tracks + self.tracks_max) as usize
+    fn bin_index(&self, pair: &ReferencePair) -> usize {
+        pair.cylinder_distance as usize * self.track_count()
+            + (pair.track_distance + self.tracks_max) as usize
     }
 
     /// Returns the highest sum of cosines, with the corrections of track and cylinder skew that
     /// reach it.
     fn best_bin(&self, sums: &[Phasor]) -> (f64, f64, f64) {
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
-        let mut by_cylinder = vec![Phasor::default(); self.cylinders];
+        let mut by_cylinder = vec![Phasor::default(); self.cylinder_step_count];
         for (track_skew, turns) in self
             .track_skews
             .iter()
-            .zip(self.by_track.chunks(self.track_count()))
+            .zip(self.track_phasors.chunks(self.track_count()))
         {
             for (sum, bins) in by_cylinder.iter_mut().zip(sums.chunks(self.track_count())) {
                 *sum = bins
@@ -397,7 +428,7 @@ impl Corrections {
             for (cylinder_skew, turns) in self
                 .cylinder_skews
                 .iter()
-                .zip(self.by_cylinder.chunks(self.cylinders))
+                .zip(self.cylinder_phasors.chunks(self.cylinder_step_count))
             {
                 let sum: f64 = by_cylinder
                     .iter()
@@ -423,32 +454,32 @@ fn skew_steps(widest: u32) -> Vec<f64> {
     (0..steps).map(|step| step as f64 / steps as f64).collect()
 }
 
-fn distance_max(pairs: &[Pair], of: impl Fn(&Pair) -> u32) -> f64 {
+fn distance_max(pairs: &[ReferencePair], of: impl Fn(&ReferencePair) -> u32) -> f64 {
     f64::from(pairs.iter().map(of).max().unwrap_or(0).max(1))
 }
 
 /// Returns the mean cosine and sine of the residual angles of request pairs, after whole
 /// revolutions and the angle between their blocks are removed.
-fn mean_direction(pairs: &[Pair], turning: &PlatterMotion) -> (f64, f64) {
+fn mean_direction(pairs: &[ReferencePair], turning: &PlatterMotion) -> (f64, f64) {
     let mut sum = Phasor::default();
     for pair in pairs {
         let turns = pair.media_gap_us(turning.transfer_us) / turning.period_us
-            - pair.angle
-            - f64::from(pair.tracks) * turning.track_skew
-            - f64::from(pair.cylinders) * turning.cylinder_skew;
-        sum = sum.plus(Phasor::from_turns(turns));
+            - pair.angle_difference
+            - f64::from(pair.track_distance) * turning.track_skew_change
+            - f64::from(pair.cylinder_distance) * turning.cylinder_skew_change;
+        sum = sum.plus(Phasor::from_revolutions(turns));
     }
     let count = pairs.len().max(1) as f64;
     (sum.real / count, sum.imaginary / count)
 }
 
-fn pairs_mean_cosine(pairs: &[Pair], turning: &PlatterMotion) -> f64 {
+fn pairs_mean_cosine(pairs: &[ReferencePair], turning: &PlatterMotion) -> f64 {
     mean_direction(pairs, turning).0
 }
 
 /// Returns the rotation period with the highest agreement (mean cosine) of request pairs near a
 /// given one. The width is a share of the period.
-fn best_period(pairs: &[Pair], turning: &PlatterMotion, width: f64) -> f64 {
+fn best_period(pairs: &[ReferencePair], turning: &PlatterMotion, width: f64) -> f64 {
     best_value(
         turning.period_us,
         width * turning.period_us,

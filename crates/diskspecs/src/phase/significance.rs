@@ -10,7 +10,7 @@
 pub(super) const FALSE_ALARM_MAX: f64 = 1e-6;
 
 /// Returns the negative logarithm of the bound of the probability that one trial reaches a sum.
-pub(super) fn nats(sum: f64, pairs: usize, eigenvalue_max: f64) -> f64 {
+pub(super) fn evidence_nats(sum: f64, pairs: usize, eigenvalue_max: f64) -> f64 {
     let (pairs, half) = (pairs as f64, eigenvalue_max / 2.0);
     if sum <= 0.0 || half <= 0.0 {
         return 0.0;
@@ -20,7 +20,7 @@ pub(super) fn nats(sum: f64, pairs: usize, eigenvalue_max: f64) -> f64 {
 
 /// Returns the mean cosine that the given number of trials exceeds with a probability of at most
 /// [`FALSE_ALARM_MAX`]; 1 if no agreement is sufficient.
-pub(super) fn mean_cosine(pairs: usize, eigenvalue_max: f64, trials: f64) -> f64 {
+pub(super) fn chance_mean_cosine(pairs: usize, eigenvalue_max: f64, trials: f64) -> f64 {
     let nats = (trials / FALSE_ALARM_MAX).ln();
     let pairs = pairs.max(1) as f64;
     (((pairs * nats).sqrt() + eigenvalue_max / 2.0 * nats) / pairs).min(1.0)
@@ -33,11 +33,11 @@ mod tests {
     #[test]
     fn a_mean_cosine_at_the_limit_has_the_nats_of_its_trials() {
         for (pairs, eigenvalue_max, trials) in [(64, 2.0, 1e3), (8192, 90.0, 1e7)] {
-            let sum = mean_cosine(pairs, eigenvalue_max, trials) * pairs as f64;
+            let sum = chance_mean_cosine(pairs, eigenvalue_max, trials) * pairs as f64;
             let expected = (trials / FALSE_ALARM_MAX).ln();
-            let found = nats(sum, pairs, eigenvalue_max);
+            let found = evidence_nats(sum, pairs, eigenvalue_max);
             assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
         }
-        assert_eq!(nats(-3.0, 64, 2.0), 0.0);
+        assert_eq!(evidence_nats(-3.0, 64, 2.0), 0.0);
     }
 }

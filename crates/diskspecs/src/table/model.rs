@@ -1,14 +1,14 @@
 //! Key tables of the block `dm_disk` and its nested blocks.
 
-use super::Effect::{None, Used};
+use super::KeyEffect::{Ignored, Used};
 use super::{
-    Key, block, integer, integer_at_least, integer_between, list, number, number_range, optional,
-    time_ms, word,
+    BlockKey, block, integer, integer_at_least, integer_between, list, number, number_range,
+    optional, time_ms, word,
 };
 
 #[rustfmt::skip]
-pub(super) const DISK: &[Key] = &[
-    integer_at_least("Block count", 0, None("the sum of the layout holds")),
+pub(super) const DISK: &[BlockKey] = &[
+    integer_at_least("Block count", 0, Ignored("the sum of the layout holds")),
     integer_at_least("Number of data surfaces", 1, Used),
     integer_at_least("Number of cylinders", 1, Used),
     optional(block("Mechanical Model", Used)),
@@ -16,9 +16,9 @@ pub(super) const DISK: &[Key] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const MECHANICS: &[Key] = &[
-    word("Access time type", None("the time of an access is that of its parts")),
-    optional(time_ms("Constant access time", None("the time of an access is that of its parts"))),
+pub(super) const MECHANICS: &[BlockKey] = &[
+    word("Access time type", Ignored("the time of an access is that of its parts")),
+    optional(time_ms("Constant access time", Ignored("the time of an access is that of its parts"))),
     word("Seek type", Used),
     optional(time_ms("Average seek time", Used)),
     optional(time_ms("Constant seek time", Used)),
@@ -28,22 +28,22 @@ pub(super) const MECHANICS: &[Key] = &[
     number("Add. write settling delay", Used),
     time_ms("Head switch time", Used),
     integer_at_least("Rotation speed (in rpms)", 1, Used),
-    number_range("Percent error in rpms", Some(0.0), Some(100.0), None("DiskSim 4.0 does not use it: the true speed is found in a trace")),
+    number_range("Percent error in rpms", Some(0.0), Some(100.0), Ignored("DiskSim 4.0 does not use it: the true speed is found in a trace")),
     optional(list("First ten seek times", Used)),
     optional(list("HPL seek equation values", Used)),
 ];
 
 #[rustfmt::skip]
-pub(super) const ZONED: &[Key] = &[
+pub(super) const ZONED: &[BlockKey] = &[
     integer_between("LBN-to-PBN mapping scheme", 0, 2, Used),
     integer_between("Sparing scheme used", 0, 10, Used),
     integer_at_least("Rangesize for sparing", 1, Used),
-    optional(word("Skew units", None("only the key of a zone has an effect"))),
+    optional(word("Skew units", Ignored("only the key of a zone has an effect"))),
     list("Zones", Used),
 ];
 
 #[rustfmt::skip]
-pub(super) const ZONE: &[Key] = &[
+pub(super) const ZONE: &[BlockKey] = &[
     integer_at_least("First cylinder number", 0, Used),
     integer_at_least("Last cylinder number", 0, Used),
     integer_at_least("Blocks per track", 1, Used),
@@ -58,7 +58,7 @@ pub(super) const ZONE: &[Key] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const MAPPED: &[Key] = &[
+pub(super) const MAPPED: &[BlockKey] = &[
     word("Layout Map File", Used),
     list("Zones", Used),
 ];
@@ -66,11 +66,11 @@ pub(super) const MAPPED: &[Key] = &[
 const MAPPED_BLOCKS: &str = "the map determines the block positions";
 
 #[rustfmt::skip]
-pub(super) const MAPPED_ZONE: &[Key] = &[
+pub(super) const MAPPED_ZONE: &[BlockKey] = &[
     integer_at_least("First cylinder number", 0, Used),
     integer_at_least("Last cylinder number", 0, Used),
-    integer_at_least("First LBN", 0, None(MAPPED_BLOCKS)),
-    integer_at_least("Last LBN", 0, None(MAPPED_BLOCKS)),
+    integer_at_least("First LBN", 0, Ignored(MAPPED_BLOCKS)),
+    integer_at_least("Last LBN", 0, Ignored(MAPPED_BLOCKS)),
     integer_at_least("Blocks per track", 1, Used),
     optional(number("Zone Skew", Used)),
     optional(word("Skew units", Used)),
@@ -79,7 +79,7 @@ pub(super) const MAPPED_ZONE: &[Key] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const INDEXED: &[Key] = &[
+pub(super) const INDEXED: &[BlockKey] = &[
     list("TP", Used),
     list("IDX", Used),
     list("Slips", Used),

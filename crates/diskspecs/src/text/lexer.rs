@@ -4,8 +4,8 @@ use diskperf_diagnostics::{Problem, SourceSpan, Text};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::excerpt;
-use crate::files::Files;
+use super::shorten_text;
+use crate::files::SpecificationFiles;
 
 /// Maximum size of a parameter file with all included files, in bytes. The largest known files are
 /// maps of a few hundred kilobytes.
@@ -13,7 +13,7 @@ pub(crate) const SOURCE_BYTES_MAX: usize = 4 << 20;
 const SOURCE_DEPTH_MAX: usize = 16;
 const SOURCES_MAX: usize = 256;
 const COMMENTED_KEYS_MAX: usize = 200;
-const DEEPEST_NESTING: usize = 64;
+const NESTING_DEPTH_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
@@ -31,43 +31,47 @@ pub(super) enum TokenKind {
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    pub(super) place: SourceSpan,
+    pub(super) span: SourceSpan,
 }
 
 /// File that is being read, with the position in it.
 struct SourceFrame {
     text: Arc<Text>,
-    at_byte: usize,
+    next_byte: usize,
     /// Number of open brackets at the start of the file.
-    open_before_count: usize,
+    outer_bracket_count: usize,
 }
 
-pub(super) struct Lexer<'f> {
-    files: &'f Files,
-    frames: Vec<SourceFrame>,
-    open: Vec<Token>,
-    bytes: usize,
-    sources: usize,
-    commented: Vec<SourceSpan>,
+pub(super) struct Tokenizer<'f> {
+    files: &'f SpecificationFiles,
+    source_frames: Vec<SourceFrame>,
+    open_brackets: Vec<Token>,
+    read_bytes: usize,
+    source_count: usize,
+    commented_keys: Vec<SourceSpan>,
 }
 
-impl<'f> Lexer<'f> {
-    pub(super) fn new(files: &'f Files, name: &str, content: String) -> Result<Self, Problem> {
-        let mut lexer = Lexer {
+impl<'f> Tokenizer<'f> {
+    pub(super) fn new(
+        files: &'f SpecificationFiles,
+        name: &str,
+        content: String,
+    ) -> Result<Self, Problem> {
+        let mut lexer = Tokenizer {
             files,
-            frames: Vec::new(),
-            open: Vec::new(),
-            bytes: 0,
-            sources: 0,
-            commented: Vec::new(),
+            source_frames: Vec::new(),
+            open_brackets: Vec::new(),
+            read_bytes: 0,
+            source_count: 0,
+            commented_keys: Vec::new(),
         };
-        lexer.enter(name.to_owned(), content)?;
+        lexer.enter_file(name.to_owned(), content)?;
         Ok(lexer)
     }
 
-    fn enter(&mut self, name: String, content: String) -> Result<(), Problem> {
-        self.bytes += content.len();
-        if self.bytes > SOURCE_BYTES_MAX {
+    fn enter_file(&mut self, name: String, content: String) -> Result<(), Problem> {
+        self.read_bytes += content.len();
+        if self.read_bytes > SOURCE_BYTES_MAX {
             let title =
                 format!("`{name}` and the files that include it exceed {SOURCE_BYTES_MAX} bytes");
             let help =
@@ -79,86 +83,90 @@ impl<'f> Lexer<'f> {
         } else {
             0
         };
-        self.frames.push(SourceFrame {
+        self.source_frames.push(SourceFrame {
             text: Arc::new(Text::new(name, content)),
-            at_byte,
-            open_before_count: self.open.len(),
+            next_byte: at_byte,
+            outer_bracket_count: self.open_brackets.len(),
         });
         Ok(())
     }
 
     /// Continues in an included file, and returns to the current file at its end.
-    pub(super) fn source(&mut self, named: &SourceSpan) -> Result<(), Problem> {
+    pub(super) fn include_source(&mut self, named: &SourceSpan) -> Result<(), Problem> {
         let chain = || {
-            let names = self.frames.iter().map(|frame| frame.text.name());
+            let names = self.source_frames.iter().map(|frame| frame.text.name());
             names.collect::<Vec<_>>().join(" -> ")
         };
         let name = named.as_str();
-        if self.frames.len() >= SOURCE_DEPTH_MAX {
+        if self.source_frames.len() >= SOURCE_DEPTH_MAX {
             let title = format!("files are included more than {SOURCE_DEPTH_MAX} deep");
-            let help = format!("the chain is {} -> {}", chain(), excerpt(name));
+            let help = format!("the chain is {} -> {}", chain(), shorten_text(name));
             return Err(Problem::error(title)
                 .at(named, "this exceeds the limit")
                 .help(help));
         }
-        self.sources += 1;
-        if self.sources > SOURCES_MAX {
+        self.source_count += 1;
+        if self.source_count > SOURCES_MAX {
             let title = format!("more than {SOURCES_MAX} files are included");
             return Err(Problem::error(title).at(named, "this file exceeds the limit"));
         }
         let beside = named.file().to_owned();
-        let opened = self.files.open(name, &beside, SOURCE_BYTES_MAX);
+        let opened = self.files.read_file(name, &beside, SOURCE_BYTES_MAX);
         let (path, content) = opened.map_err(|why| {
-            let title = format!("cannot read `{}`", excerpt(name));
+            let title = format!("cannot read `{}`", shorten_text(name));
             let help = "diskperf searches this file's directory, then the search directories";
             Problem::error(title).at(named, why).help(help)
         })?;
-        if self.frames.iter().any(|frame| frame.text.name() == path) {
-            let title = format!("`{}` includes itself", excerpt(&path));
-            let help = format!("the chain is {} -> {}", chain(), excerpt(&path));
+        if self
+            .source_frames
+            .iter()
+            .any(|frame| frame.text.name() == path)
+        {
+            let title = format!("`{}` includes itself", shorten_text(&path));
+            let help = format!("the chain is {} -> {}", chain(), shorten_text(&path));
             return Err(Problem::error(title)
                 .at(named, "included again here")
                 .help(help));
         }
-        self.enter(path, content)
+        self.enter_file(path, content)
     }
 
-    pub(super) fn next(&mut self) -> Result<Token, Problem> {
+    pub(super) fn next_token(&mut self) -> Result<Token, Problem> {
         loop {
-            let Some(frame) = self.frames.last_mut() else {
+            let Some(frame) = self.source_frames.last_mut() else {
                 unreachable!("the outermost file is never left");
             };
-            let rest = &frame.text.content()[frame.at_byte..];
-            let start = frame.at_byte + blank_length(rest);
-            for key in find_commented_keys(&frame.text, frame.at_byte..start) {
-                if self.commented.len() < COMMENTED_KEYS_MAX {
-                    self.commented.push(key);
+            let rest = &frame.text.content()[frame.next_byte..];
+            let start = frame.next_byte + blank_length(rest);
+            for key in find_commented_keys(&frame.text, frame.next_byte..start) {
+                if self.commented_keys.len() < COMMENTED_KEYS_MAX {
+                    self.commented_keys.push(key);
                 }
             }
-            frame.at_byte = start;
+            frame.next_byte = start;
             let end = start + token_length(&frame.text.content()[start..]);
             let place = SourceSpan::new(&frame.text, start..end);
             if start < end {
-                frame.at_byte = end;
-                return self.next_token(place);
+                frame.next_byte = end;
+                return self.make_token(place);
             }
-            self.end_of_file(&place)?;
-            if self.frames.len() == 1 {
+            self.leave_file(&place)?;
+            if self.source_frames.len() == 1 {
                 return Ok(Token {
                     kind: TokenKind::End,
-                    place,
+                    span: place,
                 });
             }
-            self.frames.pop();
+            self.source_frames.pop();
         }
     }
 
     /// Returns the keys found in comments so far.
     pub(super) fn into_commented_keys(self) -> Vec<SourceSpan> {
-        self.commented
+        self.commented_keys
     }
 
-    fn next_token(&mut self, place: SourceSpan) -> Result<Token, Problem> {
+    fn make_token(&mut self, place: SourceSpan) -> Result<Token, Problem> {
         let kind = match place.as_str() {
             "{" => TokenKind::OpenBlock,
             "}" => TokenKind::CloseBlock,
@@ -175,7 +183,7 @@ impl<'f> Lexer<'f> {
                 TokenKind::Word
             }
         };
-        let token = Token { kind, place };
+        let token = Token { kind, span: place };
         match kind {
             TokenKind::OpenBlock | TokenKind::OpenList => self.push_open(&token)?,
             TokenKind::CloseBlock | TokenKind::CloseList => self.pop_open(&token)?,
@@ -185,53 +193,53 @@ impl<'f> Lexer<'f> {
     }
 
     fn push_open(&mut self, token: &Token) -> Result<(), Problem> {
-        if self.open.len() >= DEEPEST_NESTING {
-            let title = format!("blocks and lists are nested more than {DEEPEST_NESTING} deep");
-            return Err(Problem::error(title).at(&token.place, "this exceeds the limit"));
+        if self.open_brackets.len() >= NESTING_DEPTH_MAX {
+            let title = format!("blocks and lists are nested more than {NESTING_DEPTH_MAX} deep");
+            return Err(Problem::error(title).at(&token.span, "this exceeds the limit"));
         }
-        self.open.push(token.clone());
+        self.open_brackets.push(token.clone());
         Ok(())
     }
 
     fn pop_open(&mut self, token: &Token) -> Result<(), Problem> {
         let before = self
-            .frames
+            .source_frames
             .last()
-            .map_or(0, |frame| frame.open_before_count);
+            .map_or(0, |frame| frame.outer_bracket_count);
         let wanted = match token.kind {
             TokenKind::CloseBlock => TokenKind::OpenBlock,
             _ => TokenKind::OpenList,
         };
-        let mark = token.place.as_str();
-        match self.open.last() {
-            Some(open) if self.open.len() > before && open.kind == wanted => {
-                self.open.pop();
+        let mark = token.span.as_str();
+        match self.open_brackets.last() {
+            Some(open) if self.open_brackets.len() > before && open.kind == wanted => {
+                self.open_brackets.pop();
                 Ok(())
             }
-            Some(open) if self.open.len() > before => {
-                let title = format!("`{mark}` does not close `{}`", open.place.as_str());
-                let help = format!("`{}` is at {}", open.place.as_str(), open.place);
-                Err(Problem::error(title).at(&token.place, "here").help(help))
+            Some(open) if self.open_brackets.len() > before => {
+                let title = format!("`{mark}` does not close `{}`", open.span.as_str());
+                let help = format!("`{}` is at {}", open.span.as_str(), open.span);
+                Err(Problem::error(title).at(&token.span, "here").help(help))
             }
             _ => {
                 let title = format!("`{mark}` has no opening counterpart in this file");
-                Err(Problem::error(title).at(&token.place, "here"))
+                Err(Problem::error(title).at(&token.span, "here"))
             }
         }
     }
 
-    fn end_of_file(&self, end: &SourceSpan) -> Result<(), Problem> {
+    fn leave_file(&self, end: &SourceSpan) -> Result<(), Problem> {
         let before = self
-            .frames
+            .source_frames
             .last()
-            .map_or(0, |frame| frame.open_before_count);
-        match self.open.last() {
-            Some(open) if self.open.len() > before => {
+            .map_or(0, |frame| frame.outer_bracket_count);
+        match self.open_brackets.last() {
+            Some(open) if self.open_brackets.len() > before => {
                 let title = format!("`{}` ends too early", end.file());
-                let label = format!("`{}` is not closed", open.place.as_str());
+                let label = format!("`{}` is not closed", open.span.as_str());
                 let help =
                     "check that the file is complete: each `{` needs its `}`, each `[` its `]`";
-                Err(Problem::error(title).at(&open.place, label).help(help))
+                Err(Problem::error(title).at(&open.span, label).help(help))
             }
             _ => Ok(()),
         }
@@ -258,7 +266,7 @@ fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<SourceSpan
         let key = line.split_once('=').map(|(key, _)| key.trim_end());
         let key = key.and_then(|key| Some((key, key.trim_start().strip_prefix('#')?.trim_start())));
         if let Some((before, key)) = key
-            && is_key(key)
+            && is_key_text(key)
         {
             let from = at + before.len() - key.len();
             keys.push(SourceSpan::new(text, from..from + key.len()));
@@ -269,7 +277,7 @@ fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<SourceSpan
 }
 
 /// Tests whether words may be a key: letters, and other characters found in the keys of drives.
-fn is_key(words: &str) -> bool {
+fn is_key_text(words: &str) -> bool {
     let of_key = |c: char| c.is_ascii_alphanumeric() || " ()-/.+|".contains(c);
     words.starts_with(|c: char| c.is_ascii_uppercase()) && words.chars().all(of_key)
 }

@@ -6,10 +6,12 @@ mod tree;
 
 pub(crate) use lexer::SOURCE_BYTES_MAX;
 pub(crate) use parser::parse;
-pub(crate) use tree::{Block, Component, Document, Entry, Value, ValueKind};
+pub(crate) use tree::{
+    ParameterBlock, ParameterDocument, ParameterEntry, ParameterValue, TopologyComponent, ValueKind,
+};
 
 /// Returns the start of user text, for a message.
-pub(crate) fn excerpt(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {
         short.push_str("...");

@@ -3,10 +3,13 @@
 use diskperf_diagnostics::{Problem, SourceSpan};
 use std::collections::HashSet;
 
-use super::excerpt;
-use super::lexer::{Lexer, Token, TokenKind};
-use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
-use crate::files::Files;
+use super::lexer::{Token, TokenKind, Tokenizer};
+use super::shorten_text;
+use super::tree::{
+    BlockInstances, ParameterBlock, ParameterDocument, ParameterEntry, ParameterValue,
+    TopologyComponent, ValueKind,
+};
+use crate::files::SpecificationFiles;
 
 const WARNINGS_MAX: usize = 50;
 
@@ -15,50 +18,54 @@ const WARNINGS_MAX: usize = 50;
 /// # Errors
 ///
 /// First syntax error.
-pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Document, Problem> {
-    let mut parser = Parser {
-        lexer: Lexer::new(files, name, content)?,
+pub(crate) fn parse(
+    files: &SpecificationFiles,
+    name: &str,
+    content: String,
+) -> Result<ParameterDocument, Problem> {
+    let mut parser = ParameterParser {
+        lexer: Tokenizer::new(files, name, content)?,
         lookahead: None,
-        document: Document {
+        document: ParameterDocument {
             blocks: Vec::new(),
             instances: Vec::new(),
-            topology: Vec::new(),
+            topology_roots: Vec::new(),
             warnings: Vec::new(),
-            commented: Vec::new(),
+            commented_keys: Vec::new(),
         },
     };
     parser.parse_statements()?;
     let commented = parser.lexer.into_commented_keys();
-    Ok(Document {
-        commented,
+    Ok(ParameterDocument {
+        commented_keys: commented,
         ..parser.document
     })
 }
 
-struct Parser<'f> {
-    lexer: Lexer<'f>,
+struct ParameterParser<'f> {
+    lexer: Tokenizer<'f>,
     /// Token that was read ahead. It is empty wherever `source` is allowed.
     lookahead: Option<Token>,
-    document: Document,
+    document: ParameterDocument,
 }
 
-impl Parser<'_> {
-    fn next(&mut self) -> Result<Token, Problem> {
+impl ParameterParser<'_> {
+    fn next_token(&mut self) -> Result<Token, Problem> {
         match self.lookahead.take() {
             Some(token) => Ok(token),
-            None => self.lexer.next(),
+            None => self.lexer.next_token(),
         }
     }
 
-    fn peek(&mut self) -> Result<&Token, Problem> {
-        let token = self.next()?;
+    fn peek_token(&mut self) -> Result<&Token, Problem> {
+        let token = self.next_token()?;
         Ok(self.lookahead.insert(token))
     }
 
     fn expect(&mut self, kind: TokenKind, what: &str) -> Result<SourceSpan, Problem> {
-        let token = self.next()?;
+        let token = self.next_token()?;
         match token.kind == kind {
-            true => Ok(token.place),
+            true => Ok(token.span),
             false => Err(unexpected_token(&token, what)),
         }
     }
@@ -66,12 +73,12 @@ impl Parser<'_> {
     /// Returns the next token after processing `source FILE` statements.
     fn expect_item(&mut self) -> Result<Token, Problem> {
         loop {
-            let token = self.next()?;
-            if token.kind != TokenKind::Word || token.place.as_str() != "source" {
+            let token = self.next_token()?;
+            if token.kind != TokenKind::Word || token.span.as_str() != "source" {
                 return Ok(token);
             }
             let name = self.expect(TokenKind::Word, "the name of a file")?;
-            self.lexer.source(&name)?;
+            self.lexer.include_source(&name)?;
         }
     }
 
@@ -79,17 +86,17 @@ impl Parser<'_> {
         let mut names = HashSet::new();
         loop {
             let token = self.expect_item()?;
-            match (token.kind, token.place.as_str()) {
+            match (token.kind, token.span.as_str()) {
                 (TokenKind::End, _) => return Ok(()),
                 (TokenKind::Word, "instantiate") => self.parse_instantiate()?,
                 (TokenKind::Word, "topology") => {
                     let kind = self.expect(TokenKind::Word, "the type of a component")?;
                     let component = self.parse_component(kind)?;
-                    self.document.topology.push(component);
+                    self.document.topology_roots.push(component);
                 }
                 (TokenKind::Word, _) => {
-                    let line = token.place.line_number();
-                    let block = self.parse_block(token.place);
+                    let line = token.span.line_number();
+                    let block = self.parse_block(token.span);
                     let block = block.map_err(|problem| match self.document.blocks.is_empty() {
                         true => explain_other_format(problem, line),
                         false => problem,
@@ -115,7 +122,7 @@ impl Parser<'_> {
 
     fn report_duplicate(&mut self, what: &str, place: &SourceSpan) {
         if self.document.warnings.len() < WARNINGS_MAX {
-            let title = format!("duplicate definition of `{}`", excerpt(place.as_str()));
+            let title = format!("duplicate definition of `{}`", shorten_text(place.as_str()));
             let label = format!("{what} was defined before; the first definition is used");
             let warning = Problem::warning(title).at(place, label);
             self.document.warnings.push(warning);
@@ -132,50 +139,59 @@ impl Parser<'_> {
             return Err(unexpected_token(
                 &Token {
                     kind,
-                    place: as_place,
+                    span: as_place,
                 },
                 wanted,
             ));
         }
         let of = self.expect(TokenKind::Word, "the name of a block")?;
-        self.document.instances.push(Instances { names, of });
+        self.document.instances.push(BlockInstances {
+            names,
+            block_name: of,
+        });
         Ok(())
     }
 
-    fn parse_component(&mut self, kind: SourceSpan) -> Result<Component, Problem> {
+    fn parse_component(&mut self, kind: SourceSpan) -> Result<TopologyComponent, Problem> {
         let name = self.expect(TokenKind::Word, "the name of a component")?;
         self.expect(TokenKind::OpenList, "`[` and what hangs on the component")?;
         let mut parts = Vec::new();
         loop {
-            let token = self.next()?;
+            let token = self.next_token()?;
             match token.kind {
-                TokenKind::CloseList => return Ok(Component { kind, name, parts }),
+                TokenKind::CloseList => {
+                    return Ok(TopologyComponent {
+                        kind,
+                        name,
+                        attached_components: parts,
+                    });
+                }
                 TokenKind::Comma => {}
-                TokenKind::Word => parts.push(self.parse_component(token.place)?),
+                TokenKind::Word => parts.push(self.parse_component(token.span)?),
                 _ => return Err(unexpected_token(&token, "a component or `]`")),
             }
         }
     }
 
-    fn parse_block(&mut self, kind: SourceSpan) -> Result<Block, Problem> {
-        let token = self.next()?;
+    fn parse_block(&mut self, kind: SourceSpan) -> Result<ParameterBlock, Problem> {
+        let token = self.next_token()?;
         let name = match token.kind {
             TokenKind::OpenBlock => None,
             TokenKind::Word => {
                 self.expect(TokenKind::OpenBlock, "`{` and the keys of the block")?;
-                Some(token.place)
+                Some(token.span)
             }
             _ => return Err(unexpected_token(&token, "the name of a block or `{`")),
         };
         let entries = self.parse_entries()?;
-        Ok(Block {
+        Ok(ParameterBlock {
             kind,
             name,
             entries,
         })
     }
 
-    fn parse_entries(&mut self) -> Result<Vec<Entry>, Problem> {
+    fn parse_entries(&mut self) -> Result<Vec<ParameterEntry>, Problem> {
         let mut entries = Vec::new();
         let mut keys = HashSet::new();
         loop {
@@ -183,15 +199,15 @@ impl Parser<'_> {
             match token.kind {
                 TokenKind::CloseBlock => return Ok(entries),
                 TokenKind::Word => {
-                    let entry = self.parse_entry(token.place)?;
+                    let entry = self.parse_entry(token.span)?;
                     match keys.insert(entry.key.clone()) {
                         true => entries.push(entry),
-                        false => self.report_duplicate("this key", &entry.key_place),
+                        false => self.report_duplicate("this key", &entry.key_span),
                     }
                 }
                 _ => return Err(unexpected_token(&token, "a key or `}`")),
             }
-            let token = self.next()?;
+            let token = self.next_token()?;
             match token.kind {
                 TokenKind::Comma => {}
                 TokenKind::CloseBlock => return Ok(entries),
@@ -200,76 +216,77 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_entry(&mut self, first: SourceSpan) -> Result<Entry, Problem> {
+    fn parse_entry(&mut self, first: SourceSpan) -> Result<ParameterEntry, Problem> {
         let mut key = first.as_str().to_owned();
         loop {
-            let token = self.next()?;
+            let token = self.next_token()?;
             match token.kind {
                 TokenKind::Equals => break,
                 TokenKind::Word => {
                     key.push(' ');
-                    key.push_str(token.place.as_str());
+                    key.push_str(token.span.as_str());
                 }
                 _ => return Err(unexpected_token(&token, "`=` and a value")),
             }
         }
         let key_place = first.subspan(0..key.len());
         let value = self.parse_value()?;
-        Ok(Entry {
+        Ok(ParameterEntry {
             key,
-            key_place,
+            key_span: key_place,
             value,
         })
     }
 
-    fn parse_value(&mut self) -> Result<Value, Problem> {
+    fn parse_value(&mut self) -> Result<ParameterValue, Problem> {
         let token = self.expect_item()?;
         self.parse_value_from(token)
     }
 
-    fn parse_value_from(&mut self, token: Token) -> Result<Value, Problem> {
-        let place = token.place;
+    fn parse_value_from(&mut self, token: Token) -> Result<ParameterValue, Problem> {
+        let place = token.span;
         let kind = match token.kind {
             TokenKind::OpenList => ValueKind::List(self.parse_list()?),
-            TokenKind::Word => match self.peek()? {
+            TokenKind::Word => match self.peek_token()? {
                 Token {
                     kind: TokenKind::OpenBlock,
                     ..
                 } => ValueKind::Block(self.parse_block(place.clone())?.into()),
                 Token {
                     kind: TokenKind::Word,
-                    place: dots,
+                    span: dots,
                 } if dots.as_str() == ".." => {
-                    self.next()?;
+                    self.next_token()?;
                     ValueKind::Range(self.expect(TokenKind::Word, "the last name of a range")?)
                 }
                 Token {
                     kind: TokenKind::Word,
                     ..
                 } => {
-                    let name = self.next()?.place;
+                    let name = self.next_token()?.span;
                     let open = self.expect(TokenKind::OpenBlock, "`{` and the keys of a block");
-                    let help = format!("is a `,` missing after `{}`?", excerpt(place.as_str()));
+                    let help =
+                        format!("is a `,` missing after `{}`?", shorten_text(place.as_str()));
                     open.map_err(|problem| problem.help(help))?;
                     let entries = self.parse_entries()?;
                     let (kind, name) = (place.clone(), Some(name));
-                    ValueKind::Block(Box::new(Block {
+                    ValueKind::Block(Box::new(ParameterBlock {
                         kind,
                         name,
                         entries,
                     }))
                 }
-                _ => parse_scalar(&place)?,
+                _ => parse_scalar_kind(&place)?,
             },
             _ => {
                 let kind = token.kind;
-                return Err(unexpected_token(&Token { kind, place }, "a value"));
+                return Err(unexpected_token(&Token { kind, span: place }, "a value"));
             }
         };
-        Ok(Value { kind, place })
+        Ok(ParameterValue { kind, span: place })
     }
 
-    fn parse_list(&mut self) -> Result<Vec<Value>, Problem> {
+    fn parse_list(&mut self) -> Result<Vec<ParameterValue>, Problem> {
         let mut values = Vec::new();
         loop {
             let token = self.expect_item()?;
@@ -277,7 +294,7 @@ impl Parser<'_> {
                 return Ok(values);
             }
             values.push(self.parse_value_from(token)?);
-            let token = self.next()?;
+            let token = self.next_token()?;
             match token.kind {
                 TokenKind::Comma => {}
                 TokenKind::CloseList => return Ok(values),
@@ -301,13 +318,13 @@ fn explain_other_format(problem: Problem, line: usize) -> Problem {
 fn unexpected_token(token: &Token, wanted: &str) -> Problem {
     let title = match token.kind {
         TokenKind::End => "the file ends too early".to_owned(),
-        _ => format!("`{}` is unexpected here", excerpt(token.place.as_str())),
+        _ => format!("`{}` is unexpected here", shorten_text(token.span.as_str())),
     };
-    Problem::error(title).at(&token.place, format!("expected {wanted}"))
+    Problem::error(title).at(&token.span, format!("expected {wanted}"))
 }
 
 /// Parses a number, or returns a word if the text is not a number.
-fn parse_scalar(place: &SourceSpan) -> Result<ValueKind, Problem> {
+fn parse_scalar_kind(place: &SourceSpan) -> Result<ValueKind, Problem> {
     let text = place.as_str();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

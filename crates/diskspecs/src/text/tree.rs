@@ -4,68 +4,68 @@ use diskperf_diagnostics::{Problem, SourceSpan};
 
 /// Parameter file with all files that it includes by `source`.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
+pub(crate) struct ParameterDocument {
     /// Blocks in the order of the text.
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<ParameterBlock>,
     /// Instances of blocks: `instantiate [NAMES] as BLOCK`.
-    pub(crate) instances: Vec<Instances>,
+    pub(crate) instances: Vec<BlockInstances>,
     /// Topology of components: `topology TYPE NAME [ .. ]`.
-    pub(crate) topology: Vec<Component>,
+    pub(crate) topology_roots: Vec<TopologyComponent>,
     /// Warnings about ignored text: duplicate definitions.
     pub(crate) warnings: Vec<Problem>,
     /// Keys in comments, which someone has disabled.
-    pub(crate) commented: Vec<SourceSpan>,
+    pub(crate) commented_keys: Vec<SourceSpan>,
 }
 
 /// Components that share the values of one block.
 #[derive(Clone, Debug)]
-pub(crate) struct Instances {
+pub(crate) struct BlockInstances {
     /// Names and ranges of names of the components.
-    pub(crate) names: Vec<Value>,
+    pub(crate) names: Vec<ParameterValue>,
     /// Name of the block with the values.
-    pub(crate) of: SourceSpan,
+    pub(crate) block_name: SourceSpan,
 }
 
 /// Component of the topology with the components attached to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Component {
+pub(crate) struct TopologyComponent {
     /// Type of the component, such as `disksim_bus`.
     pub(crate) kind: SourceSpan,
     /// Name of the component instance.
     pub(crate) name: SourceSpan,
     /// Components attached to this one.
-    pub(crate) parts: Vec<Component>,
+    pub(crate) attached_components: Vec<TopologyComponent>,
 }
 
 /// Block `type name { key = value, .. }`.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
+pub(crate) struct ParameterBlock {
     /// Type of the block, such as `dm_disk`.
     pub(crate) kind: SourceSpan,
     /// Name of the block, if it has one.
     pub(crate) name: Option<SourceSpan>,
     /// Keys and values in the order of the text; keys are unique.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ParameterEntry>,
 }
 
 /// Entry `key = parse_value` of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ParameterEntry {
     /// Words of the key, with one blank between them.
     pub(crate) key: String,
     /// Place of the key in the file.
-    pub(crate) key_place: SourceSpan,
+    pub(crate) key_span: SourceSpan,
     /// Value of the key.
-    pub(crate) value: Value,
+    pub(crate) value: ParameterValue,
 }
 
 /// Value with its place in the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
+pub(crate) struct ParameterValue {
     /// Kind and content of the value.
     pub(crate) kind: ValueKind,
     /// Place of the value; for a list or a block, that of its first word.
-    pub(crate) place: SourceSpan,
+    pub(crate) span: SourceSpan,
 }
 
 /// Kind of a value with its content.
@@ -78,31 +78,31 @@ pub(crate) enum ValueKind {
     /// Word: any other text without blanks. The place holds the text.
     Word,
     /// List of values, `[a, b]`.
-    List(Vec<Value>),
+    List(Vec<ParameterValue>),
     /// Range of names `disk0 .. disk3`. This is the place of the last name, and the value's place
     /// that of the first.
     Range(SourceSpan),
     /// Nested block `type { .. }`.
-    Block(Box<Block>),
+    Block(Box<ParameterBlock>),
 }
 
-impl Block {
+impl ParameterBlock {
     /// Returns the block's type and name, if it has one, for messages.
     pub(crate) fn title(&self) -> String {
-        let kind = super::excerpt(self.kind.as_str());
+        let kind = super::shorten_text(self.kind.as_str());
         match &self.name {
-            Some(name) => format!("{kind} {}", super::excerpt(name.as_str())),
+            Some(name) => format!("{kind} {}", super::shorten_text(name.as_str())),
             None => kind,
         }
     }
 }
 
-impl Value {
+impl ParameterValue {
     /// Describes the value for a message.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             ValueKind::Integer(_) | ValueKind::Real(_) | ValueKind::Word => {
-                format!("`{}`", super::excerpt(self.place.as_str()))
+                format!("`{}`", super::shorten_text(self.span.as_str()))
             }
             ValueKind::List(_) => "this list".to_owned(),
             ValueKind::Range(_) => "this range of names".to_owned(),

@@ -2,7 +2,7 @@
 //! with other blanks, line ends and comments. With `DISKPERF_DRIVES` the published drives, too.
 
 use super::small;
-use diskperf_diskspecs::{Files, Import, import};
+use diskperf_diskspecs::{ImportedSpecification, SpecificationFiles, import};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -30,8 +30,8 @@ fn drives() -> Vec<(String, Texts)> {
     drives
 }
 
-fn read(first: &str, texts: &Texts) -> Import {
-    let read = import(first, &Files::Memory(texts.clone()));
+fn read(first: &str, texts: &Texts) -> ImportedSpecification {
+    let read = import(first, &SpecificationFiles::Memory(texts.clone()));
     read.unwrap_or_else(|errors| panic!("{first}: {}", errors.render(false)))
 }
 
@@ -108,7 +108,7 @@ fn a_key_that_is_missing_is_never_lost_in_silence() {
                 let end = if rest.starts_with(',') { end + 1 } else { end };
                 text.replace_range(start..end, "\n");
                 let names_it = |text: &str| text.contains(&format!("`{key}"));
-                match import(&first, &Files::Memory(changed)) {
+                match import(&first, &SpecificationFiles::Memory(changed)) {
                     Ok(import) => {
                         let is_said = import.warnings.iter().any(|one| names_it(one.title()));
                         let is_same = import.drives == whole.drives;
@@ -129,8 +129,8 @@ fn a_key_that_is_missing_is_never_lost_in_silence() {
 
 /// Keys that DiskSim does without.
 fn is_optional(key: &str) -> bool {
-    use diskperf_diskspecs::table::BLOCKS;
-    let mut keys = BLOCKS.iter().flat_map(|block| block.keys);
+    use diskperf_diskspecs::table::BLOCK_TABLES;
+    let mut keys = BLOCK_TABLES.iter().flat_map(|block| block.keys);
     keys.any(|one| one.name == key && !one.is_required)
 }
 
@@ -260,7 +260,7 @@ fn numbers_are_those_of_the_language() {
         let text = texts.get_mut("small.diskspecs").expect("a file");
         let line = "Per-request overhead time = ";
         *text = text.replacen(&format!("{line}0.1"), &format!("{line}{value}"), 1);
-        import("small.parv", &Files::Memory(texts))
+        import("small.parv", &SpecificationFiles::Memory(texts))
     };
     for (value, ms) in [
         ("1", 1.0),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-fn refusal(result: Result<Import, Errors>, what: &str) -> String {
+fn refusal(result: Result<ImportedSpecification, Errors>, what: &str) -> String {
     match result {
         Ok(import) => panic!("{what} is taken: {:?}", import.drives),
         Err(errors) => errors.render(false),
@@ -221,7 +221,10 @@ fn files_that_take_in_one_another_end_with_their_chain() {
         ("c", "source a"),
     ];
     let files = files.map(|(name, content)| (name.to_owned(), content.to_owned()));
-    let refused = refusal(import("a", &Files::Memory(files.into())), "a loop");
+    let refused = refusal(
+        import("a", &SpecificationFiles::Memory(files.into())),
+        "a loop",
+    );
     assert!(
         refused.contains("the chain is a -> b -> c -> a"),
         "{refused}"
@@ -232,7 +235,7 @@ fn files_that_take_in_one_another_end_with_their_chain() {
 #[test]
 fn what_has_no_end_has_one() {
     let of = |content: String| {
-        let files = Files::Memory([("x".to_owned(), content)].into());
+        let files = SpecificationFiles::Memory([("x".to_owned(), content)].into());
         refusal(import("x", &files), "a hostile file")
     };
     let deep = of(format!("a {{ k = {}", "[".repeat(1_000_000)));
@@ -344,13 +347,15 @@ fn no_text_makes_it_panic() {
         if let Err(errors) = seek {
             prop_assert!(!errors.render(false).is_empty());
         }
-        match import("small.parv", &Files::Memory(files)) {
+        match import("small.parv", &SpecificationFiles::Memory(files)) {
             Ok(import) => {
                 for drive in import.drives {
                     let layout = drive.model.layout;
-                    let last = layout.spot(layout.blocks() - 1).expect("a place");
-                    let back = layout.block_at(last.cylinder, last.head, last.sector);
-                    prop_assert_eq!(back, Some(layout.blocks() - 1));
+                    let last = layout
+                        .locate_block(layout.block_count() - 1)
+                        .expect("a place");
+                    let back = layout.find_block_at(last.cylinder, last.head, last.sector);
+                    prop_assert_eq!(back, Some(layout.block_count() - 1));
                 }
             }
             Err(errors) => prop_assert!(!errors.render(false).is_empty()),

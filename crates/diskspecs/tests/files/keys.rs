@@ -2,8 +2,8 @@
 
 use super::small;
 use super::taken::{INDEXED, MAP, MAPPED};
-use diskperf_diskspecs::table::{self, BLOCKS, BlockKeys, Effect};
-use diskperf_diskspecs::{Errors, Files, Import, import};
+use diskperf_diskspecs::table::{self, BLOCK_TABLES, BlockKeyTable, KeyEffect};
+use diskperf_diskspecs::{Errors, ImportedSpecification, SpecificationFiles, import};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names, types and ranges as DiskSim checks them.
@@ -243,19 +243,27 @@ fn set(text: &mut String, Fact { block, key, .. }: &Fact, value: &str) {
     text.insert_str(start, &format!(" {key} = {value},\n"));
 }
 
-fn read(fact: &Fact, value: &str) -> (Result<Import, Errors>, &'static str) {
+fn read(fact: &Fact, value: &str) -> (Result<ImportedSpecification, Errors>, &'static str) {
     let (files, name) = files(fact, value);
-    (import("whole.parv", &Files::Memory(files)), name)
+    (
+        import("whole.parv", &SpecificationFiles::Memory(files)),
+        name,
+    )
 }
 
 #[test]
 fn the_tables_have_the_keys_of_disksim() {
     let facts = facts();
-    assert_eq!(facts.len(), BLOCKS.iter().map(|of| of.keys.len()).sum());
+    assert_eq!(
+        facts.len(),
+        BLOCK_TABLES.iter().map(|of| of.keys.len()).sum()
+    );
     for fact in facts {
         let what = format!("{} of {}", fact.key, fact.block);
-        let table = BlockKeys::find(&fact.block).unwrap_or_else(|| panic!("{what}"));
-        let key = table.key(&fact.key).unwrap_or_else(|| panic!("{what}"));
+        let table = BlockKeyTable::find(&fact.block).unwrap_or_else(|| panic!("{what}"));
+        let key = table
+            .find_key(&fact.key)
+            .unwrap_or_else(|| panic!("{what}"));
         assert_eq!(key.is_required, fact.is_required, "{what}");
     }
 }
@@ -268,17 +276,22 @@ fn what_disksim_accepts_is_read_and_used_or_listed() {
             let what = format!("{}: {} = {value}", fact.block, fact.key);
             let found = read(&fact, &value).0;
             let found = found.unwrap_or_else(|errors| panic!("{what}: {}", errors.render(false)));
-            let listed = found.without_effect.iter().any(|line| {
+            let listed = found.ignored_keys.iter().any(|line| {
                 line.key == fact.key && line.block.split(' ').next() == Some(&*fact.block)
             });
-            let is_used = found.places.iter().any(|all| all.contains_key(&fact.key))
+            let is_used = found
+                .key_spans
+                .iter()
+                .any(|all| all.contains_key(&fact.key))
                 || fact.block == "disksim_bus"
                 || fact.block == "disksim_ctlr";
-            let table = BlockKeys::find(&fact.block).expect("a table");
-            let key = table.key(&fact.key).expect("a key");
+            let table = BlockKeyTable::find(&fact.block).expect("a table");
+            let key = table.find_key(&fact.key).expect("a key");
             match key.effect {
-                Effect::Used => assert!(is_used || listed, "{what} is lost"),
-                Effect::None(_) | Effect::ActsAs(..) => assert!(listed, "{what} is not listed"),
+                KeyEffect::Used => assert!(is_used || listed, "{what} is lost"),
+                KeyEffect::Ignored(_) | KeyEffect::Substituted(..) => {
+                    assert!(listed, "{what} is not listed")
+                }
             }
             values += 1;
         }

@@ -5,7 +5,7 @@ mod hostile;
 mod keys;
 mod taken;
 
-use diskperf_diskspecs::{Errors, Files, Import, import};
+use diskperf_diskspecs::{Errors, ImportedSpecification, SpecificationFiles, import};
 use std::collections::BTreeMap;
 
 const PARTS: [(&str, &str); 4] = [
@@ -22,10 +22,10 @@ pub(crate) fn small() -> BTreeMap<String, String> {
 }
 
 /// The small drive, with a piece of one of its files replaced.
-pub(crate) fn changed(file: &str, piece: &str, by: &str) -> Result<Import, Errors> {
+pub(crate) fn changed(file: &str, piece: &str, by: &str) -> Result<ImportedSpecification, Errors> {
     let mut files = small();
     let content = files.get_mut(file).expect("a file");
     assert!(content.contains(piece), "{file} has no {piece}");
     *content = content.replacen(piece, by, 1);
-    import("small.parv", &Files::Memory(files))
+    import("small.parv", &SpecificationFiles::Memory(files))
 }

@@ -1,37 +1,40 @@
 //! What is read.
 
 use super::*;
-use diskperf_diskspecs::layout::Layout;
-use diskperf_diskspecs::{DataPath, Seek, trace};
+use diskperf_diskspecs::layout::BlockLayout;
+use diskperf_diskspecs::{DataPath, SeekCurve, trace};
 
-fn taken(file: &str, piece: &str, by: &str) -> Import {
+fn taken(file: &str, piece: &str, by: &str) -> ImportedSpecification {
     changed(file, piece, by).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 #[test]
 fn a_drive_has_the_values_of_its_files() {
-    let import = import("small.parv", &Files::Memory(small())).expect("a drive");
+    let import = import("small.parv", &SpecificationFiles::Memory(small())).expect("a drive");
     assert_eq!(import.drives.len(), 1);
     let drive = &import.drives[0];
-    let DataPath { bus, controller } = drive.path.expect("a topology");
+    let DataPath { bus, controller } = drive.data_path.expect("a topology");
     assert_eq!((bus.read_block_ms, bus.write_block_ms), (0.05, 0.06));
     assert_eq!(controller.delay_scale, 2.0);
     assert_eq!(drive.read_sector_ms(), 0.05);
     let firmware = drive.firmware.expect("electronics");
-    assert_eq!(firmware.cache.segment_blocks, 32);
+    assert_eq!(firmware.buffer.segment_blocks, 32);
     assert_eq!(
-        (firmware.write_miss.read, firmware.write_miss.write),
+        (firmware.write_miss_ms.read, firmware.write_miss_ms.write),
         (0.7, 0.8)
     );
     assert_eq!(drive.model.mechanics.write_settle_ms, -0.25);
     // Skews in sectors are cut to whole ones.
-    let Layout::Zoned(layout) = &drive.model.layout else {
+    let BlockLayout::Zoned(layout) = &drive.model.layout else {
         panic!("it has zones");
     };
-    assert_eq!((layout.blocks(), layout.zones()[0].track_skew), (76, 0.2));
+    assert_eq!(
+        (layout.block_count(), layout.zones()[0].track_skew),
+        (76, 0.2)
+    );
     let why = |key: &str| {
-        let line = import.without_effect.iter().find(|line| line.key == key);
-        line.unwrap_or_else(|| panic!("{key} is lost")).why
+        let line = import.ignored_keys.iter().find(|line| line.key == key);
+        line.unwrap_or_else(|| panic!("{key} is lost")).reason
     };
     assert_eq!(why("disksim_stats Stats"), "affects only DiskSim's output");
     assert_eq!(why("Init Seed"), "a trace or a program generates the load");
@@ -70,10 +73,10 @@ fn keys_that_stand_in_comments_are_told_of() {
         &format!("Head switch time = 0.5, # Add. write settling delay = 0.1,\n{old}"),
     );
     let commented: Vec<(&str, usize)> = import
-        .without_effect
+        .ignored_keys
         .iter()
-        .filter(|line| line.why == "it is in a comment")
-        .map(|line| (line.key.as_str(), line.place.line_number()))
+        .filter(|line| line.reason == "it is in a comment")
+        .map(|line| (line.key.as_str(), line.span.line_number()))
         .collect();
     assert_eq!(
         commented,
@@ -93,7 +96,11 @@ fn skews_may_be_revolutions() {
         "Skew for track switch = 2.9,",
         &format!("{angles}\n"),
     );
-    let spot = import.drives[0].model.layout.spot(10).expect("a place");
+    let spot = import.drives[0]
+        .model
+        .layout
+        .locate_block(10)
+        .expect("a place");
     assert_eq!(spot.angle, 0.29);
 }
 
@@ -101,19 +108,19 @@ fn skews_may_be_revolutions() {
 fn seeks_are_those_of_their_curves() {
     let cylinders = 200;
     let curve = diskperf_diskspecs::SeekTable::parse("s", "1, 1\n10, 3\n100, 8\n");
-    let table = Seek::Table(curve.expect("a curve"));
-    let times = [0, 4, 190].map(|distance| table.time_ms(distance, cylinders));
+    let table = SeekCurve::Table(curve.expect("a curve"));
+    let times = [0, 4, 190].map(|distance| table.seek_ms(distance, cylinders));
     assert_eq!((times[0], times[2]), (0.0, 13.0));
     assert!((times[1] - 5.0 / 3.0).abs() < 1e-12);
-    let hpl = |first_ten_ms| Seek::Hpl {
+    let hpl = |first_ten_ms| SeekCurve::HplFormula {
         values: [600.0, 1.5, 0.25, 4.0, 0.003, -1.0],
         first_ten_ms,
     };
     // The mean over uniform pairs, in closed form by the length of the stroke.
     assert!((mean(&hpl(None), 2000) - 6.301_58).abs() < 2e-3);
-    assert_eq!(hpl(Some([9.0; 10])).time_ms(10, 2000), 9.0);
+    assert_eq!(hpl(Some([9.0; 10])).seek_ms(10, 2000), 9.0);
     let (single_ms, average_ms, full_ms) = (1.0, 8.5, 17.0);
-    let points = Seek::ThreePoints {
+    let points = SeekCurve::ThreePoints {
         single_ms,
         average_ms,
         full_ms,
@@ -124,15 +131,15 @@ fn seeks_are_those_of_their_curves() {
         "{}",
         mean(&points, c)
     );
-    assert!((points.time_ms(c, c) - full_ms).abs() < 2e-3);
+    assert!((points.seek_ms(c, c) - full_ms).abs() < 2e-3);
 }
 
 /// Over distinct pairs of cylinders.
-fn mean(seek: &Seek, cylinders: u32) -> f64 {
+fn mean(seek: &SeekCurve, cylinders: u32) -> f64 {
     let c = f64::from(cylinders);
     let distances = 1..cylinders;
     let weighted =
-        distances.map(|d| 2.0 * (c - f64::from(d)) / (c * (c - 1.0)) * seek.time_ms(d, cylinders));
+        distances.map(|d| 2.0 * (c - f64::from(d)) / (c * (c - 1.0)) * seek.seek_ms(d, cylinders));
     weighted.sum()
 }
 
@@ -145,7 +152,7 @@ fn a_trace_is_read_line_by_line() {
         (requests[0].first_block, requests[0].service_us),
         (2_992_396, 13_670.0)
     );
-    assert_eq!(requests[1].operation, trace::Operation::Write);
+    assert_eq!(requests[1].operation, trace::ValidationOperation::Write);
 }
 
 /// DiskSim reads the second column as a word and does nothing with it.
@@ -176,30 +183,30 @@ pub(crate) const INDEXED: &str = "dm_layout_g4 { TP = [ 0, 9, 10 ], IDX = [
     Remaps = [ 12, 1, 4, 0, 3, 10 ] }";
 
 /// The small drive with another layout.
-pub(crate) fn with_layout(layout: &str) -> Result<Import, Errors> {
+pub(crate) fn with_layout(layout: &str) -> Result<ImportedSpecification, Errors> {
     let mut files = small();
     let model = files.get_mut("small.model").expect("a file");
     let start = model.find("dm_layout_g1 {").expect("a layout");
     let end = model.rfind('}').expect("an end");
     model.replace_range(start..end, layout);
     files.insert("small.map".to_owned(), MAP.to_owned());
-    import("small.parv", &Files::Memory(files))
+    import("small.parv", &SpecificationFiles::Memory(files))
 }
 
 #[test]
 fn maps_and_patterns_are_layouts_too() {
     let mapped = with_layout(MAPPED).unwrap_or_else(|errors| panic!("{errors}"));
     let layout = &mapped.drives[0].model.layout;
-    assert_eq!(layout.blocks(), 39);
-    let spot = layout.spot(10).expect("a place");
+    assert_eq!(layout.block_count(), 39);
+    let spot = layout.locate_block(10).expect("a place");
     assert_eq!((spot.head, spot.sector), (1, 1));
     assert!((spot.angle - 0.3).abs() < 1e-12);
     let indexed = with_layout(INDEXED).unwrap_or_else(|errors| panic!("{errors}"));
     let layout = &indexed.drives[0].model.layout;
-    assert_eq!(layout.blocks(), 79);
+    assert_eq!(layout.block_count(), 79);
     let place = |block| {
         layout
-            .spot(block)
+            .locate_block(block)
             .map(|spot| (spot.cylinder, spot.head, spot.sector))
     };
     let wanted = [(0, 0, 4), (0, 0, 6), (4, 0, 3), (3, 1, 1)];
@@ -322,7 +329,7 @@ fn what_disksim_takes_is_taken_and_what_is_not_modelled_is_told() {
         let found = changed(file, piece, by);
         let found = found.unwrap_or_else(|errors| panic!("{what}: {}", errors.render(false)));
         let mut all: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-        let lines = found.without_effect.iter();
+        let lines = found.ignored_keys.iter();
         all.extend(lines.map(|line| format!("{}: {}", line.block, line.key)));
         assert!(
             all.iter().any(|line| line.contains(told)),
@@ -352,13 +359,13 @@ fn a_run_of_negative_cylinders_goes_back() {
     for (number, track) in (0..).zip(tracks) {
         for sector in 0..10 {
             let block = 10 * number + u64::from(sector);
-            let spot = layout.spot(block).expect("a place");
+            let spot = layout.locate_block(block).expect("a place");
             let found = (spot.cylinder, spot.head, spot.sector);
             assert_eq!(found, (track.0, track.1, sector), "block {block}");
-            assert_eq!(layout.block_at(track.0, track.1, sector), Some(block));
+            assert_eq!(layout.find_block_at(track.0, track.1, sector), Some(block));
         }
     }
-    assert_eq!(layout.blocks(), 80);
+    assert_eq!(layout.block_count(), 80);
 }
 
 #[test]
@@ -391,9 +398,12 @@ fn a_comment_may_be_of_any_encoding() {
         std::fs::write(folder.join(name), bytes).expect("a file");
     }
     let path = folder.join("small.parv").to_string_lossy().into_owned();
-    let found = import(&path, &Files::Disk { search: Vec::new() });
+    let found = import(
+        &path,
+        &SpecificationFiles::FileSystem { search: Vec::new() },
+    );
     std::fs::remove_dir_all(&folder).expect("the folder");
     let found = found.unwrap_or_else(|errors| panic!("{errors}"));
-    let plain = import("small.parv", &Files::Memory(small())).expect("a drive");
+    let plain = import("small.parv", &SpecificationFiles::Memory(small())).expect("a drive");
     assert_eq!(found.drives, plain.drives);
 }

@@ -4,8 +4,11 @@
 
 mod phase;
 
-use diskperf_diskspecs::layout::{Layout, Mapping, Sparing};
-use diskperf_diskspecs::{Drive, FastWrite, Files, Import, ReadAhead, import, trace};
+use diskperf_diskspecs::layout::{BlockLayout, CylinderMapping, SparingScheme};
+use diskperf_diskspecs::{
+    FastWriteSupport, ImportedSpecification, ReadAheadExtent, SpecificationFiles, SpecifiedDrive,
+    import, trace,
+};
 use std::path::{Path, PathBuf};
 
 /// The folder, unless there is none.
@@ -17,18 +20,19 @@ pub(crate) fn folder(test: &str) -> Option<PathBuf> {
     folder
 }
 
-pub(crate) fn imported(folder: &Path, file: &str) -> Import {
+pub(crate) fn imported(folder: &Path, file: &str) -> ImportedSpecification {
     let search = vec![folder.to_owned()];
-    import(file, &Files::Disk { search }).unwrap_or_else(|errors| panic!("{errors}"))
+    import(file, &SpecificationFiles::FileSystem { search })
+        .unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-pub(crate) fn drive(folder: &Path, name: &str) -> Drive {
+pub(crate) fn drive(folder: &Path, name: &str) -> SpecifiedDrive {
     let mut drives = imported(folder, &format!("{name}.parv")).drives;
     assert_eq!(drives.len(), 1, "{name}");
     drives.remove(0)
 }
 
-pub(crate) fn requests(folder: &Path, name: &str) -> Vec<trace::Request> {
+pub(crate) fn requests(folder: &Path, name: &str) -> Vec<trace::ValidationRequest> {
     let name = format!("{name}.trace");
     let content = std::fs::read_to_string(folder.join(&name)).expect("a trace");
     trace::parse(&name, &content).unwrap_or_else(|errors| panic!("{errors}"))
@@ -54,9 +58,9 @@ fn the_sum_of_the_zones_is_the_drive() {
     };
     for (name, blocks, sector_ms) in DRIVES {
         let drive = drive(&folder, name);
-        assert_eq!(drive.model.layout.blocks(), blocks, "{name}");
+        assert_eq!(drive.model.layout.block_count(), blocks, "{name}");
         assert_eq!(drive.read_sector_ms(), sector_ms, "{name}");
-        assert_eq!(drive.model.layout.spot(blocks), None, "{name}");
+        assert_eq!(drive.model.layout.locate_block(blocks), None, "{name}");
     }
 }
 
@@ -68,18 +72,20 @@ fn blocks_map_to_places_and_back() {
     for (name, blocks, _) in DRIVES {
         let model = drive(&folder, name).model;
         for block in (0..blocks).step_by(BLOCK_STEP).chain([blocks - 1]) {
-            let spot = model.layout.spot(block).expect("a place");
-            let back = model.layout.block_at(spot.cylinder, spot.head, spot.sector);
+            let spot = model.layout.locate_block(block).expect("a place");
+            let back = model
+                .layout
+                .find_block_at(spot.cylinder, spot.head, spot.sector);
             assert_eq!(back, Some(block), "{name} {spot:?}");
         }
-        for cylinder in (0..model.cylinders).step_by(CYLINDER_STEP) {
-            for head in 0..model.surfaces {
+        for cylinder in (0..model.cylinder_count).step_by(CYLINDER_STEP) {
+            for head in 0..model.surface_count {
                 // Beyond the end of the longest track.
                 for sector in 0..400 {
-                    let Some(block) = model.layout.block_at(cylinder, head, sector) else {
+                    let Some(block) = model.layout.find_block_at(cylinder, head, sector) else {
                         continue;
                     };
-                    let spot = model.layout.spot(block).expect("a place");
+                    let spot = model.layout.locate_block(block).expect("a place");
                     let place = (spot.cylinder, spot.head, spot.sector);
                     assert_eq!(place, (cylinder, head, sector), "{name} {block}");
                 }
@@ -96,27 +102,35 @@ fn values_are_those_of_the_files() {
     let old = drive(&folder, "hp_c2490a");
     let firmware = old.firmware.expect("its electronics");
     assert_eq!(old.model.mechanics.write_settle_ms, -0.642);
-    assert_eq!(firmware.read_miss.read, 3.616);
-    assert_eq!(firmware.write_hit.write, 0.823_910);
-    assert_eq!(firmware.cache.read_ahead, ReadAhead::Segment);
-    assert_eq!(firmware.cache.fast_write, FastWrite::None);
-    assert!(firmware.holds_bus_reading && !firmware.holds_bus_writing);
+    assert_eq!(firmware.read_miss_ms.read, 3.616);
+    assert_eq!(firmware.write_hit_ms.write, 0.823_910);
+    assert_eq!(
+        firmware.buffer.read_ahead_extent,
+        ReadAheadExtent::SegmentSize
+    );
+    assert_eq!(firmware.buffer.fast_write, FastWriteSupport::None);
+    assert!(firmware.holds_bus_during_read && !firmware.holds_bus_during_write);
     // The last zone ends one cylinder behind the drive's stated last.
-    assert_eq!(old.model.cylinders, 2630);
+    assert_eq!(old.model.cylinder_count, 2630);
     let jumping = drive(&folder, "barracuda").model;
-    let seek = |distance| jumping.mechanics.seek.time_ms(distance, jumping.cylinders);
+    let seek = |distance| {
+        jumping
+            .mechanics
+            .seek_curve
+            .seek_ms(distance, jumping.cylinder_count)
+    };
     assert_eq!((seek(25), seek(30)), (2.556, 3.549));
     let free = drive(&folder, "atlas10k");
-    let cache = free.firmware.expect("its electronics").cache;
+    let cache = free.firmware.expect("its electronics").buffer;
     assert_eq!((cache.segments, cache.segment_blocks), (10, 374));
-    assert_eq!(cache.read_ahead, ReadAhead::NextTrack);
-    assert!(cache.reads_blocks_while_waiting && cache.fast_write == FastWrite::Mixed);
-    let Layout::Zoned(layout) = &free.model.layout else {
+    assert_eq!(cache.read_ahead_extent, ReadAheadExtent::NextTrackEnd);
+    assert!(cache.reads_blocks_while_waiting && cache.fast_write == FastWriteSupport::Mixed);
+    let BlockLayout::Zoned(layout) = &free.model.layout else {
         panic!("atlas10k has zones");
     };
     assert_eq!(layout.zones().len(), 24);
-    assert_eq!(layout.mapping(), Mapping::SerpentineByZone);
-    assert_eq!(layout.sparing(), Sparing::ZoneEnd);
+    assert_eq!(layout.mapping(), CylinderMapping::SerpentineByZone);
+    assert_eq!(layout.sparing(), SparingScheme::ZoneEnd);
     assert_eq!(layout.zones()[0].track_skew, 63.0 / 334.0);
 }
 
@@ -126,7 +140,7 @@ fn nothing_of_a_file_is_lost_in_silence() {
         return;
     };
     let import = imported(&folder, "barracuda.parv");
-    let has = |key: &str| import.without_effect.iter().any(|line| line.key == key);
+    let has = |key: &str| import.ignored_keys.iter().any(|line| line.key == key);
     for key in [
         "Allow sneaky full read hits",
         "Percent error in rpms",

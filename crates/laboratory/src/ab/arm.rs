@@ -78,9 +78,9 @@ impl<'a> Measured<'a> {
         self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
         self.recorder.begin_run(&self.run);
         self.recorder.tell(observer);
-        observer.event(Event::RunStarted(&self.run));
+        observer.handle_event(Event::RunStarted(&self.run));
         for note in &self.run.notes {
-            observer.event(Event::Note(note));
+            observer.handle_event(Event::Note(note));
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl<'a> Measured<'a> {
         self.run.state = state_after(error);
         self.recorder.finish_run(&self.run);
         self.recorder.tell(observer);
-        observer.event(Event::RunFinished(&self.run));
+        observer.handle_event(Event::RunFinished(&self.run));
         self.run
     }
 }

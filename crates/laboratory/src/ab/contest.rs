@@ -246,7 +246,7 @@ impl<'a> Contest<'a> {
         let sign = if quantity.is_time() { 1.0 } else { -1.0 };
         let ratio = |ln_ratio: f64| (sign * ln_ratio).exp();
         let ends = |low: f64, high: f64| (low.min(high), low.max(high));
-        observer.event(Event::BlockFinished {
+        observer.handle_event(Event::BlockFinished {
             title: &self.title(),
             blocks: self.blocks,
             ratio: row.size().map(ratio),

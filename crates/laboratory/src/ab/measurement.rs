@@ -107,7 +107,7 @@ fn on_rigs(
     let mut contests: Vec<Contest<'_>> = Vec::new();
     for (number, steps) in steps_a.iter().zip(steps_b).enumerate() {
         let steps = [steps.0, steps.1];
-        observer.event(Event::StepStarted {
+        observer.handle_event(Event::StepStarted {
             title: &step_title(steps[0]),
             number,
             of: steps_a.len(),
@@ -217,7 +217,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
     ) -> Result<(), LaboratoryError> {
         let of = contests.len();
         for (number, contest) in contests.iter_mut().enumerate() {
-            observer.event(Event::StepStarted {
+            observer.handle_event(Event::StepStarted {
                 title: &contest.title(),
                 number,
                 of,

@@ -179,7 +179,7 @@ struct Collector<'a> {
 }
 
 impl Observer for Collector<'_> {
-    fn event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::BlockLayer(trace) => {
                 self.latest = Some(trace);
@@ -208,7 +208,7 @@ impl Observer for Collector<'_> {
             | Event::Warning(_)
             | Event::RunFinished(_) => {}
         }
-        self.inner.event(event);
+        self.inner.handle_event(event);
     }
 }
 

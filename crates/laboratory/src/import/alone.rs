@@ -5,11 +5,11 @@ mod requests;
 use super::replayed::ReplayFigures;
 use super::target::Target;
 use super::{ImportedDrive, Think, catalogue_name, check, rig};
-use diskperf_calibration::alone::{Alone, entry, identify};
+use diskperf_calibration::alone::{IdentifiedDrive, entry, identify_drive};
 use diskperf_calibration::entry::BLOCK_BYTES;
-use diskperf_calibration::{Parameter, score};
-use diskperf_diskspecs::KeyPlaces;
-use diskperf_diskspecs::phase::Think as Pauses;
+use diskperf_calibration::{FittedParameter, score_disk};
+use diskperf_diskspecs::KeySpans;
+use diskperf_diskspecs::phase::ThinkPosition as Pauses;
 use serde::Serialize;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
     let requests = requests::read(file)?;
     let half = requests.len() / 2;
     let refused = |why: &str| format!("{}: {why}", file.display());
-    let found = identify(&requests[..half]).ok_or_else(|| {
+    let found = identify_drive(&requests[..half]).ok_or_else(|| {
         refused(
             "the trace does not show the turning of a platter, so no drive can be made of it: give the drive's parameter files with --calibrate TRACE, or a trace of a disk with thousands of scattered reads, one at a time",
         )
@@ -75,23 +75,23 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
     let label = file.file_name().unwrap_or_default().to_string_lossy();
     let end = requests
         .iter()
-        .map(|one| one.first_block + u64::from(one.blocks));
+        .map(|one| one.first_block + u64::from(one.block_count));
     let capacity = end.max().unwrap_or(1);
-    let read = |buffer: &entry::Buffer| -> Result<_, String> {
+    let read = |buffer: &entry::BufferCandidate| -> Result<_, String> {
         let entries = entries(&name, &label, &found, capacity, buffer);
         let disk = check(
             &format!("bare-{name}"),
             &name,
             &entries,
-            &KeyPlaces::default(),
+            &KeySpans::default(),
         )?;
         Ok((entries, disk))
     };
-    let mut best: Option<(f64, entry::Buffer)> = None;
-    for buffer in entry::buffers(&found) {
+    let mut best: Option<(f64, entry::BufferCandidate)> = None;
+    for buffer in entry::buffer_candidates(&found) {
         let (_, disk) = read(&buffer)?;
         // Each is judged on the second half of what the numbers are from.
-        let score = score(&disk, &requests[..half], found.think);
+        let score = score_disk(&disk, &requests[..half], found.think_position);
         if best
             .as_ref()
             .is_none_or(|(within, _)| score.within_half_ms_percent > *within)
@@ -99,9 +99,9 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
             best = Some((score.within_half_ms_percent, buffer));
         }
     }
-    let buffer = best.map_or(entry::Buffer::NONE, |(_, buffer)| buffer);
+    let buffer = best.map_or(entry::BufferCandidate::NONE, |(_, buffer)| buffer);
     let (entries, disk) = read(&buffer)?;
-    let replay = ReplayFigures::new(&score(&disk, &requests, found.think));
+    let replay = ReplayFigures::new(&score_disk(&disk, &requests, found.think_position));
     let written = entries
         .into_iter()
         .map(|(path, text)| target.add(path, text));
@@ -129,11 +129,11 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
 fn entries(
     name: &str,
     label: &str,
-    found: &Alone,
+    found: &IdentifiedDrive,
     capacity: u64,
-    buffer: &entry::Buffer,
+    buffer: &entry::BufferCandidate,
 ) -> Vec<(String, String)> {
-    let drive = entry::text(label, found, capacity, buffer);
+    let drive = entry::render_entry(label, found, capacity, buffer);
     let system = rig(name, "a trace of the drive");
     vec![
         (format!("drives/{name}.toml"), drive),
@@ -141,8 +141,8 @@ fn entries(
     ]
 }
 
-fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
-    let number = |zone: Option<usize>, of: &Parameter| ShownNumber {
+fn shown(found: &IdentifiedDrive, requests: usize, replay: ReplayFigures) -> ShownDrive {
+    let number = |zone: Option<usize>, of: &FittedParameter| ShownNumber {
         name: of.name.clone(),
         zone,
         value: of.value,
@@ -152,7 +152,7 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
     let mut numbers = vec![number(None, &found.period_us)];
     let others = [
         &found.track_skew,
-        &found.crossing_us,
+        &found.link_sector_us,
         &found.early_write_us,
         &found.read_hit_us,
     ];
@@ -161,13 +161,13 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
         numbers.push(number(Some(index), &zone.first_block));
         numbers.push(number(Some(index), &zone.sectors_per_track));
     }
-    for arrival in &found.arrivals {
+    for arrival in &found.seek_arrivals {
         numbers.push(ShownNumber {
-            name: format!("arrival_us after {:.0} tracks", arrival.tracks),
+            name: format!("arrival_us after {:.0} tracks", arrival.track_distance),
             zone: None,
-            value: arrival.time_us,
-            low: arrival.time_us - arrival.interval_us,
-            high: arrival.time_us + arrival.interval_us,
+            value: arrival.arrival_us,
+            low: arrival.arrival_us - arrival.confidence_interval_us,
+            high: arrival.arrival_us + arrival.confidence_interval_us,
         });
     }
     let mut not_determined = vec![
@@ -180,7 +180,7 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
     ];
     let absent = [
         (
-            found.crossing_us.is_none(),
+            found.link_sector_us.is_none(),
             "the link: the media rate is lower, or the reads have too similar lengths",
         ),
         (
@@ -200,12 +200,12 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
     );
     ShownDrive {
         requests,
-        fitted_requests: found.requests,
-        think: match found.think {
-            Pauses::Before => Think::Before,
-            Pauses::After => Think::After,
+        fitted_requests: found.request_count,
+        think: match found.think_position {
+            Pauses::BeforeRequest => Think::Before,
+            Pauses::AfterRequest => Think::After,
         },
-        jumps: found.jumps.clone(),
+        jumps: found.trace_gaps.clone(),
         numbers,
         not_determined,
         replay,

@@ -1,10 +1,10 @@
 //! Validation of imported entries by the catalogue. Each entry is read and its drive is built
 //! before anything is written.
 
-use diskperf_calibration::entry::made_of;
+use diskperf_calibration::entry::source_keys;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_diskspecs::{Errors, KeyPlaces, Problem, SourceSpan};
+use diskperf_diskspecs::{Errors, KeySpans, Problem, SourceSpan};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 
@@ -21,12 +21,12 @@ pub(super) fn check(
     system: &str,
     drive: &str,
     entries: &Entries,
-    places: &KeyPlaces,
+    places: &KeySpans,
 ) -> Result<DiskSpecification, String> {
     let embedded = Catalogue::embedded();
     let catalogue = entries
         .iter()
-        .fold(embedded, |all, (path, text)| all.with_text(path, text));
+        .fold(embedded, |all, (path, text)| all.with_file(path, text));
     match Computer::read(&catalogue, system, &[]) {
         Ok(computer) => match computer.disk(drive) {
             Some(disk) => Ok(disk.clone()),
@@ -47,11 +47,11 @@ pub(super) fn check(
 }
 
 /// Moves a fault of an entry to the place in the imported file that it comes from.
-fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlaces)) -> Problem {
+fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeySpans)) -> Problem {
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
     let key = problem.span().and_then(|place| key_at(entries, place));
-    let from = key.map_or(&[][..], made_of);
+    let from = key.map_or(&[][..], source_keys);
     let place = from.iter().find_map(|key| places.get(*key));
     match (place, key) {
         (Some(place), Some(key)) => {

@@ -4,8 +4,8 @@
 use super::check::check;
 use super::{acts_as, rig};
 use diskperf_calibration::entry::DriveEntry;
-use diskperf_diskspecs::table::{BLOCKS, Effect, Key, Legal, Max};
-use diskperf_diskspecs::{Errors, Files, KeyPlaces, import};
+use diskperf_diskspecs::table::{BLOCK_TABLES, BlockKey, IntegerMax, KeyEffect, LegalValues};
+use diskperf_diskspecs::{Errors, KeySpans, SpecificationFiles, import};
 use std::collections::{BTreeMap, BTreeSet};
 
 const PARTS: [(&str, &str); 4] = [
@@ -205,7 +205,7 @@ const CASES: &[Case] = &[
     within("Scale for delays", SLOW_CONTROLLER, ("Scale for delays = 2.0", "Scale for delays = 3.0")),
 ];
 
-fn files(changes: Changes<'_>) -> Files {
+fn files(changes: Changes<'_>) -> SpecificationFiles {
     let mut files: BTreeMap<String, String> = PARTS
         .map(|(name, text)| (name.to_owned(), text.to_owned()))
         .into();
@@ -227,17 +227,17 @@ fn files(changes: Changes<'_>) -> Files {
         ("other.map", OTHER_MAP),
     ];
     files.extend(rest.map(|(name, text)| (name.to_owned(), text.to_owned())));
-    Files::Memory(files)
+    SpecificationFiles::Memory(files)
 }
 
 fn imported(changes: Changes<'_>) -> Result<(String, Vec<String>), Errors> {
     let found = import("whole.parv", &files(changes))?;
     let drive = &found.drives[0];
     let entry = DriveEntry::new(drive, "a file").expect("few runs");
-    let acting = found.without_effect.iter().filter_map(acts_as);
+    let acting = found.ignored_keys.iter().filter_map(acts_as);
     Ok((
         entry.text,
-        entry.differs.into_iter().chain(acting).collect(),
+        entry.differences.into_iter().chain(acting).collect(),
     ))
 }
 
@@ -248,8 +248,8 @@ fn imported_or_panic(what: &str, changes: Changes<'_>) -> (String, Vec<String>) 
 
 #[test]
 fn every_key_that_is_used_changes_the_entry() {
-    let keys = BLOCKS.iter().flat_map(|block| block.keys);
-    let used = keys.filter(|key| key.effect == Effect::Used);
+    let keys = BLOCK_TABLES.iter().flat_map(|block| block.keys);
+    let used = keys.filter(|key| key.effect == KeyEffect::Used);
     let used: BTreeSet<&str> = used.map(|key| key.name).collect();
     let tried: BTreeSet<&str> = CASES.iter().map(|case| case.key).collect();
     assert_eq!(used, tried);
@@ -269,7 +269,7 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
     // Of a name that is in two blocks, the first one is changed.
     let is_used = |name: &str| CASES.iter().any(|case| case.key == name);
     let mut tried = 0;
-    for block in BLOCKS {
+    for block in BLOCK_TABLES {
         for key in block.keys.iter().filter(|key| !is_used(key.name)) {
             // Numbers of the fixtures alone have another value near.
             let numbers = ["0", "1", "0.0", "1.0", "20", "42"];
@@ -290,8 +290,8 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
                 format!("{} = {other}", key.name),
             );
             let modelled = match key.effect {
-                Effect::Used | Effect::None(_) => None,
-                Effect::ActsAs(modelled, _) => Some(modelled),
+                KeyEffect::Used | KeyEffect::Ignored(_) => None,
+                KeyEffect::Substituted(modelled, _) => Some(modelled),
             };
             let Ok((after, now)) = imported(&[(&change.0, &change.1)]) else {
                 continue;
@@ -308,20 +308,22 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
 }
 
 /// Returns the smallest and largest values of a number in use, as far as the other keys permit.
-fn extremes(key: &Key) -> Vec<String> {
+fn extremes(key: &BlockKey) -> Vec<String> {
     let any = i64::from(i32::MAX);
     let numbers = |min: f64, max: f64| vec![format!("{min:?}"), format!("{max:?}")];
-    match key.legal {
-        Legal::Whole { min, max } => {
+    match key.legal_values {
+        LegalValues::Integer { min, max } => {
             let max = match max {
-                Max::None => any,
-                Max::Value(max) => max,
-                Max::Sectors | Max::OfKey(_) => return Vec::new(),
+                IntegerMax::None => any,
+                IntegerMax::Value(max) => max,
+                IntegerMax::DiskSectors | IntegerMax::OtherKey(_) => return Vec::new(),
             };
             vec![min.unwrap_or(-any).to_string(), max.to_string()]
         }
-        Legal::Number { min, max, .. } => numbers(min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX)),
-        Legal::Word | Legal::List | Legal::Block => Vec::new(),
+        LegalValues::Number { min, max, .. } => {
+            numbers(min.unwrap_or(f64::MIN), max.unwrap_or(f64::MAX))
+        }
+        LegalValues::Word | LegalValues::List | LegalValues::Block => Vec::new(),
     }
 }
 
@@ -345,8 +347,8 @@ const NOT_FREE: [&str; 11] = [
 #[test]
 fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
     // Of a name that is in two blocks, the first one is changed.
-    let mut keys: BTreeMap<&str, &Key> = BTreeMap::new();
-    for key in BLOCKS.iter().flat_map(|block| block.keys) {
+    let mut keys: BTreeMap<&str, &BlockKey> = BTreeMap::new();
+    for key in BLOCK_TABLES.iter().flat_map(|block| block.keys) {
         keys.entry(key.name).or_insert(key);
     }
     let mut built = 0;
@@ -363,7 +365,7 @@ fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
                 ("drives/one.toml".to_owned(), entry),
                 ("systems/bare-one.toml".to_owned(), rig("one", "a test")),
             ];
-            let checked = check("bare-one", "one", &entries, &KeyPlaces::new());
+            let checked = check("bare-one", "one", &entries, &KeySpans::new());
             checked.unwrap_or_else(|errors| panic!("{}: {by}: {errors}", case.key));
             built += 1;
         }

@@ -36,12 +36,12 @@ impl Fit {
     /// not belong to the drive.
     pub(super) fn new(found: &Calibration, replays: &Replays) -> (Self, Option<String>) {
         let mut fit = Self {
-            requests: found.requests,
-            fitted_requests: found.fitted_requests,
+            requests: found.request_count,
+            fitted_requests: found.fitted_request_count,
             phase: phase(found),
             shows_angles: found
                 .phase
-                .is_some_and(|phase| phase.chance_close < CHANCE_R_MAX),
+                .is_some_and(|phase| phase.chance_agreement_close < CHANCE_R_MAX),
             fits: true,
         };
         let warning = fit.warning(replays);

@@ -1,8 +1,8 @@
 //! Replay of a drive's trace on the modelled disk that its files describe.
 
-use diskperf_calibration::{Calibration, Score, score};
+use diskperf_calibration::{Calibration, Score, score_disk};
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_diskspecs::trace::Request;
+use diskperf_diskspecs::trace::ValidationRequest;
 use serde::Serialize;
 
 /// Closed-loop replays of the second half of a trace: on the disk of the files, and on the disk
@@ -35,7 +35,7 @@ impl ReplayFigures {
     pub(super) fn new(score: &Score) -> Self {
         Self {
             within_half_ms_percent: score.within_half_ms_percent,
-            rms_per_request_ms: score.rms_per_request_ms,
+            rms_per_request_ms: score.request_rms_ms,
             demerit_ms: score.demerit_ms,
             bias_ms: score.bias_ms,
         }
@@ -46,11 +46,12 @@ impl Replays {
     /// Replays a trace on the disk of the files and on the fitted disk.
     pub(super) fn new(
         (filed, fitted): (&DiskSpecification, &DiskSpecification),
-        requests: &[Request],
+        requests: &[ValidationRequest],
         found: &Calibration,
     ) -> Self {
-        let figures =
-            |disk: &DiskSpecification| ReplayFigures::new(&score(disk, requests, found.think));
+        let figures = |disk: &DiskSpecification| {
+            ReplayFigures::new(&score_disk(disk, requests, found.think_position))
+        };
         Self {
             requests: requests.len() - requests.len() / 2,
             filed: figures(filed),

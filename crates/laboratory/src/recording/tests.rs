@@ -8,7 +8,7 @@ use diskperf_blocktrace::{ReadOptions, TraceReader};
 struct Told(Vec<String>);
 
 impl Observer for Told {
-    fn event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::Recorded(_) => panic!("what is recorded is no news"),
             Event::Warning(warning) => self.0.push(warning.to_owned()),
@@ -59,16 +59,16 @@ fn repeat(
     (begins, ends): (u64, u64),
     [before, inside, after]: [&[DeviceEvent]; 3],
 ) {
-    let mut say = |event| recording.event(Event::Recorded(event));
+    let mut say = |event| recording.handle_event(Event::Recorded(event));
     say(Recorded::Events(before));
-    recording.event(Event::RepetitionStarted {
+    recording.handle_event(Event::RepetitionStarted {
         number,
         of: 2,
         total_bytes: 0,
         lasts: None,
         workers: &[],
     });
-    let mut say = |event| recording.event(Event::Recorded(event));
+    let mut say = |event| recording.handle_event(Event::Recorded(event));
     say(Recorded::Begins(Nanoseconds(begins)));
     say(Recorded::Events(inside));
     say(Recorded::Ends(Nanoseconds(ends)));
@@ -77,7 +77,7 @@ fn repeat(
         discarded,
         ..Repetition::default()
     };
-    recording.event(Event::RepetitionFinished(&[made]));
+    recording.handle_event(Event::RepetitionFinished(&[made]));
 }
 
 struct Found {
@@ -108,17 +108,17 @@ fn repetitions_are_parts_and_what_is_between_them_is_in_none() {
     let path = at(&folder);
     let mut told = Told(Vec::new());
     let mut recording = Recording::new(Place::open(&path, false).ok(), &mut told);
-    recording.event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
-    recording.event(Event::StepStarted {
+    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
+    recording.handle_event(Event::StepStarted {
         title: "write",
         number: 0,
         of: 1,
     });
     assert!(!path.exists(), "nothing is recorded yet");
     // A pilot is nobody's.
-    recording.event(Event::Recorded(Recorded::Begins(Nanoseconds(5))));
-    recording.event(Event::Recorded(Recorded::Events(&[issued(6, 0, 0)])));
-    recording.event(Event::Recorded(Recorded::Ends(Nanoseconds(7))));
+    recording.handle_event(Event::Recorded(Recorded::Begins(Nanoseconds(5))));
+    recording.handle_event(Event::Recorded(Recorded::Events(&[issued(6, 0, 0)])));
+    recording.handle_event(Event::Recorded(Recorded::Ends(Nanoseconds(7))));
     assert!(!path.exists(), "nothing is recorded yet");
     repeat(
         &mut recording,
@@ -180,8 +180,8 @@ fn another_machine_is_put_behind_the_first() {
     let mut told = Told(Vec::new());
     let mut recording = Recording::new(Place::open(&path, false).ok(), &mut told);
     for name in ["drive1", "drive1", "other"] {
-        recording.event(Event::Recorded(Recorded::From(Ok(&source(name)))));
-        recording.event(Event::StepStarted {
+        recording.handle_event(Event::Recorded(Recorded::From(Ok(&source(name)))));
+        recording.handle_event(Event::StepStarted {
             title: name,
             number: 0,
             of: 1,
@@ -218,7 +218,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_go() {
     std::fs::write(&other, "mine").expect("a file");
     let mut told = Told(Vec::new());
     let mut recording = Recording::new(Some(place), &mut told);
-    recording.event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
+    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
     for number in 0..2 {
         let inside = [issued(1, 0, 0)];
         repeat(&mut recording, (number, false), (0, 9), [&[], &inside, &[]]);
@@ -231,7 +231,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_go() {
     let place = Place::open(&path, true).expect("it may go");
     let mut told = Told(Vec::new());
     let mut recording = Recording::new(Some(place), &mut told);
-    recording.event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
+    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
     repeat(
         &mut recording,
         (0, false),

@@ -3,7 +3,7 @@
 use super::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::accuracy::TwoDrives;
 use diskperf_battery::Program;
-use diskperf_catalogue::{Catalogue, Cell, Setting};
+use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) struct Values(BTreeMap<String, f64>);
 
 impl Values {
     /// Returns the modelled value of a cell, if a model has one.
-    pub(super) fn of(&self, cell: &Cell) -> Option<f64> {
+    pub(super) fn of(&self, cell: &PublishedCell) -> Option<f64> {
         self.by_id(cell.id.as_deref()?)
     }
 

@@ -4,7 +4,7 @@ use super::asking::{Asking, Values};
 use super::speck::Speck;
 use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
 use diskperf_analysis::accuracy::{Quantity, Statement};
-use diskperf_catalogue::Cell;
+use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
 
 /// A published document whose systems the catalogue models.
@@ -52,7 +52,7 @@ impl Document {
     pub(super) fn fill(
         self,
         asking: &Asking<'_>,
-        cells: &[&Cell],
+        cells: &[&PublishedCell],
         whole: bool,
     ) -> Result<Filled, LaboratoryError> {
         let said = |say: &dyn Fn() -> Result<Vec<Statement>, LaboratoryError>| match whole {
@@ -85,7 +85,7 @@ impl Document {
     /// name of its test. `value` is the modelled value.
     pub(super) fn described(
         self,
-        cell: &Cell,
+        cell: &PublishedCell,
         value: Option<f64>,
     ) -> (Quantity, Option<f64>, Option<String>) {
         let rate = |test| (Quantity::KbPerS, cell.kb_per_s, test);

@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
 use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars, summaries};
-use diskperf_catalogue::{Catalogue, Cell as Printed, Published, Setting};
+use diskperf_catalogue::{Catalogue, PublishedCell as Printed, PublishedValues, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use diskperf_models::two_drives::two_drives;
@@ -27,7 +27,7 @@ pub(super) fn card(
     let documents = documents(&published, &options.documents)?;
     let mut chosen: Vec<&Printed> = Vec::new();
     for document in &documents {
-        let cells = published.of_document(document.name());
+        let cells = published.cells_of_document(document.name());
         chosen.extend(cells.map_err(LaboratoryError::catalogue)?);
     }
     let all = chosen.len();
@@ -89,10 +89,13 @@ pub(super) fn card(
 
 /// Returns the requested documents in the order of the accuracy card, or all that have models if
 /// none is requested.
-fn documents(published: &Published, asked: &[String]) -> Result<Vec<Document>, LaboratoryError> {
+fn documents(
+    published: &PublishedValues,
+    asked: &[String],
+) -> Result<Vec<Document>, LaboratoryError> {
     for document in asked {
         published
-            .of_document(document)
+            .cells_of_document(document)
             .map_err(LaboratoryError::catalogue)?;
         if Document::named(document).is_none() {
             return Err(LaboratoryError::Request(format!(
@@ -117,7 +120,7 @@ fn is_chosen(cell: &Printed, options: &Options) -> bool {
 }
 
 fn nothing_chosen(
-    published: &Published,
+    published: &PublishedValues,
     documents: &[Document],
     options: &Options,
 ) -> LaboratoryError {
@@ -148,7 +151,7 @@ fn system_name(place: &Place) -> String {
 
 /// Ids of the cells in all calibration sets. A cell that calibrated one system predicts no other
 /// system either, because a ratio to a second system depends on both.
-fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, LaboratoryError> {
+fn calibration_cells(published: &PublishedValues) -> Result<BTreeSet<&str>, LaboratoryError> {
     let mut cells = BTreeSet::new();
     for set in published.set_names() {
         cells.extend(
@@ -163,7 +166,7 @@ fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, Laboratory
 fn free(
     catalogue: &Catalogue,
     settings: &[Setting],
-    published: &Published,
+    published: &PublishedValues,
     chosen: &[&Printed],
 ) -> Result<Free, LaboratoryError> {
     let mut free = Free::default();
@@ -217,13 +220,13 @@ impl Filling<'_> {
             &modelled.kb_per_s,
         );
         let mut cells = vec![rate];
-        if printed.cpu_given || !printed.measured {
+        if printed.has_cpu_share || !printed.is_measured {
             let same_as = blank.same_as.as_ref().map(|id| format!("{id}#cpu"));
             let share = Cell {
                 id: format!("{}#cpu", blank.id),
                 quantity: Quantity::CpuPercent,
                 printed: printed.cpu_percent,
-                scored: blank.scored && printed.cpu_given && blank.drives == 1,
+                scored: blank.scored && printed.has_cpu_share && blank.drives == 1,
                 printed_low: None,
                 printed_high: None,
                 same_as,
@@ -256,7 +259,7 @@ impl Filling<'_> {
 
     fn blank(&self, printed: &Printed) -> Cell {
         let id = printed.id.clone().unwrap_or_default();
-        let measurement = printed.same_as.as_deref().unwrap_or(&id);
+        let measurement = printed.scored_as.as_deref().unwrap_or(&id);
         let calibrates = self.calibration.contains(measurement);
         Cell {
             published: printed.document().unwrap_or_default().to_owned(),
@@ -267,13 +270,13 @@ impl Filling<'_> {
             drives: printed.drives.unwrap_or(1),
             quantity: Quantity::KbPerS,
             printed: None,
-            printed_low: printed.printed_low,
-            printed_high: printed.printed_high,
+            printed_low: printed.value_min,
+            printed_high: printed.value_max,
             modelled: None,
             error: None,
-            scored: printed.scored,
-            same_as: printed.same_as.clone(),
-            role: if calibrates && printed.measured {
+            scored: printed.is_scored,
+            same_as: printed.scored_as.clone(),
+            role: if calibrates && printed.is_measured {
                 Role::Calibration
             } else {
                 Role::Prediction
@@ -281,8 +284,8 @@ impl Filling<'_> {
             phases: 1,
             seeds: 1,
             spread: None,
-            suspect: printed.suspect,
-            unexplained: printed.unexplained,
+            suspect: printed.is_suspect,
+            unexplained: printed.is_unexplained,
             note: self.notes.on(&id),
             id,
         }

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::notes;
 use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
-use diskperf_catalogue::{Chooser, Origin, Published};
+use diskperf_catalogue::{CalibrationMethod, ParameterOrigin, PublishedValues};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ impl Free {
     pub(super) fn add(
         &mut self,
         computer: &Computer,
-        published: &Published,
+        published: &PublishedValues,
     ) -> Result<(), LaboratoryError> {
         for parameter in &computer.parameters {
             let path = without_number(&parameter.path);
@@ -29,13 +29,13 @@ impl Free {
                 continue;
             }
             let (choice, cells): (Choice, Vec<String>) = match parameter.origin() {
-                Origin::Documented => continue,
-                Origin::Assumed => (Choice::Assumed, Vec::new()),
-                Origin::Calibrated { set, by } => {
+                ParameterOrigin::Documented => continue,
+                ParameterOrigin::Assumed => (Choice::Assumed, Vec::new()),
+                ParameterOrigin::Calibrated { set, by } => {
                     let cells = self.cells_of(set, published)?;
                     let choice = match by {
-                        Chooser::Fit => Choice::Fitted,
-                        Chooser::Hand => Choice::ByHand,
+                        CalibrationMethod::AutomaticFit => Choice::Fitted,
+                        CalibrationMethod::ByHand => Choice::ByHand,
                     };
                     (choice, cells)
                 }
@@ -55,7 +55,7 @@ impl Free {
     fn cells_of(
         &mut self,
         set: String,
-        published: &Published,
+        published: &PublishedValues,
     ) -> Result<Vec<String>, LaboratoryError> {
         if let Some(cells) = self.sets.get(&set) {
             return Ok(cells.clone());

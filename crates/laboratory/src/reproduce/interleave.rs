@@ -4,7 +4,7 @@
 use super::asking::{Asking, Values};
 use super::jobs::Job;
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_catalogue::{Cell, Setting};
+use diskperf_catalogue::{PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::{Computer, by_itself};
 use std::sync::Arc;
@@ -15,7 +15,10 @@ pub(super) const DOCUMENT: &str = "piziali-zam-1991";
 const TRACKS: u64 = 960;
 
 /// Models the cells that name an interleave, in KB/s.
-pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+pub(super) fn values(
+    asking: &Asking<'_>,
+    cells: &[&PublishedCell],
+) -> Result<Values, LaboratoryError> {
     let mut ids = Vec::new();
     let mut jobs = Vec::new();
     for cell in cells {
@@ -41,7 +44,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
 }
 
 /// Returns the name of a cell's test on the accuracy card.
-pub(super) fn title(cell: &Cell) -> Option<String> {
+pub(super) fn title(cell: &PublishedCell) -> Option<String> {
     let interleave = cell.interleave?;
     Some(format!("{}, {interleave}:1", cell.test.as_ref()?))
 }
@@ -52,7 +55,7 @@ fn programs() -> Vec<Program> {
 }
 
 /// Returns the program of a cell. The suite reads whole tracks first, then single sectors.
-fn program(cell: &Cell) -> Option<Program> {
+fn program(cell: &PublishedCell) -> Option<Program> {
     let place = match cell.test.as_deref()? {
         "full track read" => 0,
         "single sector read" => 1,

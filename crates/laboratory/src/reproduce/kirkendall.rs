@@ -7,7 +7,7 @@
 use super::asking::{Asking, Values, settings};
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_catalogue::Cell;
+use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
@@ -19,7 +19,7 @@ const SIZE_KB: f64 = (SIZE_BYTES >> 10) as f64;
 const CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16_384];
 
 /// Returns the system and the layer of seqread that a table was measured on.
-fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
+fn row(cell: &PublishedCell) -> Option<(&'static str, &'static str)> {
     match cell.table.as_str() {
         "TEST 1" => Some((SYSTEM, "dropped")),
         "TEST 2" => Some((SYSTEM, "null")),
@@ -31,13 +31,13 @@ fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn call_bytes(cell: &Cell) -> Option<u64> {
+fn call_bytes(cell: &PublishedCell) -> Option<u64> {
     cell.id.as_deref()?.rsplit('/').next()?.parse().ok()
 }
 
 /// Returns the title of a cell on the accuracy card: its call size, and the printed and modelled
 /// seconds.
-pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
+pub(super) fn title(cell: &PublishedCell, kb_per_s: Option<f64>) -> String {
     let size = call_bytes(cell).unwrap_or(0);
     match (cell.seconds, kb_per_s) {
         (Some(printed), Some(rate)) => {
@@ -50,7 +50,10 @@ pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
 }
 
 /// Models the cells that Kirkendall 1989 measured on its own computer, in KB/s.
-pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+pub(super) fn values(
+    asking: &Asking<'_>,
+    cells: &[&PublishedCell],
+) -> Result<Values, LaboratoryError> {
     let mut ids = Vec::new();
     let mut jobs = Vec::new();
     for cell in cells {

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_note_is_about_a_cell() {
-        let published = Catalogue::embedded().published().unwrap();
+        let published = Catalogue::embedded().published_values().unwrap();
         let ids: Vec<&str> = published
             .cells
             .iter()
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn every_unexplained_and_every_suspect_cell_has_a_note() {
-        let published = Catalogue::embedded().published().unwrap();
+        let published = Catalogue::embedded().published_values().unwrap();
         let notes = Notes::load(None).unwrap();
         for document in ["kridle-mckusick-1983", "speck-bass-1984"] {
-            for cell in published.of_document(document).unwrap() {
+            for cell in published.cells_of_document(document).unwrap() {
                 let id = cell.id.as_deref().unwrap();
-                if cell.unexplained || cell.suspect {
+                if cell.is_unexplained || cell.is_suspect {
                     assert!(notes.on(id).is_some(), "{id}");
                 }
             }

@@ -4,9 +4,11 @@ use diskperf_analysis::real_drives::{
     BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, PhaseStep, Quantiles,
     RealDrive, RealDrives, Remaining, Replayed, Score, Think,
 };
-use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
-use diskperf_diskspecs::phase::Think as Pauses;
-use diskperf_diskspecs::{Drive, Errors, Files, Problem, import, trace};
+use diskperf_calibration::{
+    self as calibration, Calibration, FitOptions, RemainingErrors, calibrate,
+};
+use diskperf_diskspecs::phase::ThinkPosition as Pauses;
+use diskperf_diskspecs::{Errors, Problem, SpecificationFiles, SpecifiedDrive, import, trace};
 use diskperf_models::LaboratoryError;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +81,7 @@ fn drive(data: &Path, name: String) -> RealDrive {
 
 struct Calibrated {
     file: String,
-    requests: Vec<trace::Request>,
+    requests: Vec<trace::ValidationRequest>,
     calibration: Calibration,
 }
 
@@ -109,7 +111,7 @@ fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
     let content = std::fs::read_to_string(data.join(&trace_name))
         .map_err(|error| format!("{trace_name}: {error}"))?;
     let requests = trace::parse(&trace_name, &content).map_err(|errors| briefly(&errors))?;
-    let found = calibrate(&drive, &requests, Options::default());
+    let found = calibrate(&drive, &requests, FitOptions::default());
     let found = found.map_err(|error| format!("{trace_name}: {error}"))?;
     Ok(Calibrated {
         file,
@@ -120,10 +122,11 @@ fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
 
 /// Imports a drive from its run file (`.parv`), which has the bus, if it exists and is valid;
 /// otherwise from its own file (`.diskspecs`).
-fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
+fn imported(data: &Path, name: &str) -> Result<(String, SpecifiedDrive), String> {
     let read = |file: &str| {
         let search = vec![data.to_owned()];
-        let found = import(file, &Files::Disk { search }).map_err(|errors| briefly(&errors))?;
+        let found = import(file, &SpecificationFiles::FileSystem { search })
+            .map_err(|errors| briefly(&errors))?;
         let drives = found.drives.len();
         let mut all = found.drives.into_iter();
         match (all.next(), drives) {
@@ -146,18 +149,18 @@ fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
 fn replayed(of: &Calibrated) -> Replayed {
     let found = &of.calibration;
     Replayed {
-        requests: found.requests,
-        scored_requests: found.score.requests,
-        score: score(&found.score),
+        requests: found.request_count,
+        scored_requests: found.fitted_score.request_count,
+        score: score(&found.fitted_score),
         phase: phase(found),
         fitted: found.parameters.iter().map(fitted).collect(),
-        unfitted: score(&found.unfitted),
-        measured: quantiles(found.score.measured_ms),
+        unfitted: score(&found.specified_score),
+        measured: quantiles(found.fitted_score.measured_ms),
         buffer_reads: BufferReads {
-            measured: found.buffer_reads.0,
-            modelled: found.buffer_reads.1,
+            measured: found.buffer_read_counts.0,
+            modelled: found.buffer_read_counts.1,
         },
-        remaining: remaining(&found.remains),
+        remaining: remaining(&found.remaining_errors),
         off: off(of),
     }
 }
@@ -170,23 +173,25 @@ pub(crate) fn phase(found: &Calibration) -> Phase {
         .find(|one| one.name == "spindle.period_us");
     let nominal_us = found.nominal_period_us;
     let period_us = period.map_or(nominal_us, |period| period.value);
-    let shows = found.phase.and_then(|phase| phase.think);
+    let shows = found.phase.and_then(|phase| phase.think_position);
     Phase {
-        r: found.r,
+        r: found.agreement,
         period_us,
         ppm: (period_us / nominal_us - 1.0) * 1e6,
         think: match shows {
-            Some(Pauses::Before) => Think::Before,
-            Some(Pauses::After) => Think::After,
+            Some(Pauses::BeforeRequest) => Think::Before,
+            Some(Pauses::AfterRequest) => Think::After,
             None => Think::Unknown,
         },
-        false_alarm: found.phase.map_or(1.0, |phase| phase.false_alarm),
+        false_alarm: found
+            .phase
+            .map_or(1.0, |phase| phase.false_alarm_probability),
         steps: found
             .phase_steps
             .iter()
             .map(|step| PhaseStep {
-                request: step.request,
-                turned_rev: step.turned_rev,
+                request: step.request_index,
+                turned_rev: step.phase_shift_rev,
             })
             .collect(),
     }
@@ -198,7 +203,7 @@ fn score(score: &calibration::Score) -> Score {
         demerit_ms: score.demerit_ms,
         demerit_percent: score.demerit_percent(),
         bias_ms: score.bias_ms,
-        rms_per_request_ms: score.rms_per_request_ms,
+        rms_per_request_ms: score.request_rms_ms,
         within_half_ms_percent: score.within_half_ms_percent,
         modelled: quantiles(score.modelled_ms),
     }
@@ -212,7 +217,7 @@ fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> Quantiles {
     }
 }
 
-fn fitted(parameter: &calibration::Parameter) -> FittedNumber {
+fn fitted(parameter: &calibration::FittedParameter) -> FittedNumber {
     FittedNumber {
         parameter: parameter.name.clone(),
         value: parameter.value,
@@ -221,11 +226,14 @@ fn fitted(parameter: &calibration::Parameter) -> FittedNumber {
     }
 }
 
-fn remaining(remains: &Remains) -> Vec<Remaining> {
-    let one = |of: &calibration::Remaining| {
-        let own = remains.off.iter().filter(|off| off.cause == of.cause);
+fn remaining(remains: &RemainingErrors) -> Vec<Remaining> {
+    let one = |of: &calibration::CauseTotal| {
+        let own = remains
+            .mispredicted
+            .iter()
+            .filter(|off| off.cause == of.cause);
         let mut off_ms: Vec<f64> = own
-            .filter_map(|off| off.arrival_off_us)
+            .filter_map(|off| off.arrival_error_us)
             .map(|off_us| off_us.abs() / 1e3)
             .collect();
         off_ms.sort_by(f64::total_cmp);
@@ -235,34 +243,39 @@ fn remaining(remains: &Remains) -> Vec<Remaining> {
             last.checked_sub(1).map(|last| off_ms[last])
         };
         Remaining {
-            cause: of.cause.name().to_owned(),
+            cause: of.cause.description().to_owned(),
             revolution: of.cause.is_revolution(),
-            requests: of.requests,
-            drive_slower: of.drive_slower,
+            requests: of.request_count,
+            drive_slower: of.drive_slower_count,
             squared_error_percent: of.squared_error_percent,
             arrival_off_p50_ms: within(50),
             arrival_off_p90_ms: within(90),
         }
     };
-    remains.causes.iter().map(one).collect()
+    remains.cause_totals.iter().map(one).collect()
 }
 
 fn off(of: &Calibrated) -> Vec<OffRequest> {
-    let one = |off: &calibration::Off| {
-        let request = &of.requests[off.request - 1];
+    let one = |off: &calibration::MispredictedRequest| {
+        let request = &of.requests[off.request_index - 1];
         OffRequest {
-            request: off.request,
+            request: off.request_index,
             operation: match request.operation {
-                trace::Operation::Read => Operation::Read,
-                trace::Operation::Write => Operation::Write,
+                trace::ValidationOperation::Read => Operation::Read,
+                trace::ValidationOperation::Write => Operation::Write,
             },
             first_block: request.first_block,
-            blocks: request.blocks,
+            blocks: request.block_count,
             measured_ms: request.service_us / 1e3,
             modelled_ms: (request.service_us + off.error_us) / 1e3,
-            cause: off.cause.name().to_owned(),
-            arrival_off_ms: off.arrival_off_us.map(|off_us| off_us / 1e3),
+            cause: off.cause.description().to_owned(),
+            arrival_off_ms: off.arrival_error_us.map(|off_us| off_us / 1e3),
         }
     };
-    of.calibration.remains.off.iter().map(one).collect()
+    of.calibration
+        .remaining_errors
+        .mispredicted
+        .iter()
+        .map(one)
+        .collect()
 }

@@ -4,7 +4,7 @@
 use super::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::accuracy::{Spread, TwoDrives};
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_catalogue::{Catalogue, Cell, Setting};
+use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use diskperf_models::rig::THREE_RUNS;
@@ -75,7 +75,7 @@ impl Setup {
 impl Place {
     /// Returns the setup and program of a cell; `None` if the cell is not the throughput of a
     /// program on a modelled system.
-    pub(crate) fn of(cell: &Cell) -> Option<Self> {
+    pub(crate) fn of(cell: &PublishedCell) -> Option<Self> {
         if cell.kind != "fs_throughput" {
             return None;
         }

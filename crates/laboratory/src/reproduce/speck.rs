@@ -5,7 +5,7 @@ use super::asking::{Asking, Values, settings};
 use super::jobs::Figure;
 use diskperf_analysis::accuracy::{Finding, Statement};
 use diskperf_battery::Program;
-use diskperf_catalogue::Cell;
+use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
@@ -85,8 +85,8 @@ impl Speck {
     }
 
     /// Returns the modelled values of the cells from the thread of Speck and Bass 1984.
-    pub(super) fn values(&self, cells: &[&Cell]) -> Values {
-        let value = |cell: &&Cell| Some((cell.id.clone()?, self.value(cell)?));
+    pub(super) fn values(&self, cells: &[&PublishedCell]) -> Values {
+        let value = |cell: &&PublishedCell| Some((cell.id.clone()?, self.value(cell)?));
         cells.iter().filter_map(value).collect()
     }
 
@@ -100,7 +100,7 @@ impl Speck {
         rates.iter().sum::<f64>() / rates.len() as f64
     }
 
-    fn value(&self, cell: &Cell) -> Option<f64> {
+    fn value(&self, cell: &PublishedCell) -> Option<f64> {
         let id = cell
             .id
             .as_deref()

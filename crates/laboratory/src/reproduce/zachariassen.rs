@@ -9,7 +9,7 @@ use super::asking::{Asking, Values};
 use super::jobs::{Figure, Job};
 use diskperf_analysis::accuracy::Quantity;
 use diskperf_battery::Program;
-use diskperf_catalogue::{BlockSize, Cell, Setting};
+use diskperf_catalogue::{PrintedCallSize, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::formatting::formatting;
 use diskperf_models::rig::ONCE;
@@ -106,7 +106,10 @@ const SYSTEM: &str = "#system";
 const PASSES: u32 = 5;
 
 /// Returns the modelled values of the cells of Zachariassen 1987.
-pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+pub(super) fn values(
+    asking: &Asking<'_>,
+    cells: &[&PublishedCell],
+) -> Result<Values, LaboratoryError> {
     let mut values = formats(asking, cells)?;
     let mut timed = Vec::new();
     let mut jobs = Vec::new();
@@ -154,7 +157,7 @@ enum Timed {
     Baseline(&'static Row),
 }
 
-fn row(cell: &Cell) -> Option<&'static Row> {
+fn row(cell: &PublishedCell) -> Option<&'static Row> {
     let test = cell.test.as_deref()?;
     match cell.kind.as_str() {
         "dd_throughput" => ROWS.iter().find(|row| row.command == test),
@@ -164,7 +167,7 @@ fn row(cell: &Cell) -> Option<&'static Row> {
     }
 }
 
-fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
+fn formats(asking: &Asking<'_>, cells: &[&PublishedCell]) -> Result<Values, LaboratoryError> {
     let mut values = Values::default();
     let mut known = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.kind == "format_time") {
@@ -189,10 +192,10 @@ fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryErr
     Ok(values)
 }
 
-fn call_bytes(cell: &Cell) -> Option<u64> {
-    match cell.blocksize.as_ref()? {
-        BlockSize::Bytes(bytes) => Some(*bytes),
-        BlockSize::Words(words) => match words.as_str() {
+fn call_bytes(cell: &PublishedCell) -> Option<u64> {
+    match cell.call_size.as_ref()? {
+        PrintedCallSize::Bytes(bytes) => Some(*bytes),
+        PrintedCallSize::Words(words) => match words.as_str() {
             "8k" => Some(8192),
             "1 track" => Some(TRACK_SECTORS * SECTOR_BYTES),
             "1 cylinder" => Some(CYLINDER_SECTORS * SECTOR_BYTES),
@@ -203,13 +206,13 @@ fn call_bytes(cell: &Cell) -> Option<u64> {
 
 /// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
 /// its test.
-pub(super) fn described(cell: &Cell) -> (Quantity, Option<f64>, Option<String>) {
+pub(super) fn described(cell: &PublishedCell) -> (Quantity, Option<f64>, Option<String>) {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
     let (quantity, printed) = of(Quantity::Minutes, cell.minutes)
         .or_else(|| of(Quantity::Seconds, cell.real_s))
         .or_else(|| of(Quantity::Ratio, cell.ratio))
         .unwrap_or((Quantity::KbPerS, cell.kb_per_s));
-    let size = cell.blocksize.iter().map(|size| format!(", {size}"));
+    let size = cell.call_size.iter().map(|size| format!(", {size}"));
     let bits = cell.cache_bits.iter().map(|bits| format!(", {bits}"));
     let ahead = cell.readahead_sectors.map(|sectors| format!(" {sectors}"));
     let more = size.chain(bits).chain(ahead);
@@ -283,7 +286,7 @@ const CHEETAH_CONTENT_KB: u64 = 91_500;
 const RIMFIRE_CONTENT_KB: u64 = 87_500;
 
 impl Command {
-    fn of(cell: &Cell) -> Option<Self> {
+    fn of(cell: &PublishedCell) -> Option<Self> {
         let test = cell.test.as_deref()?;
         if cell.kind != "elapsed_time" {
             return None;
@@ -311,7 +314,7 @@ impl Command {
         }
     }
 
-    fn job(self, asking: &Asking<'_>, cell: &Cell) -> Result<Job, LaboratoryError> {
+    fn job(self, asking: &Asking<'_>, cell: &PublishedCell) -> Result<Job, LaboratoryError> {
         let mut target = cell.full_target().unwrap_or_default();
         let content_kb = match target.contains("rimfire") {
             true => RIMFIRE_CONTENT_KB,
@@ -355,7 +358,7 @@ impl Command {
 
 /// Returns the Rimfire's cache settings for a cell; those that the author settled on if the cell
 /// prints none.
-fn fsck_cache(cell: &Cell) -> [Setting; 2] {
+fn fsck_cache(cell: &PublishedCell) -> [Setting; 2] {
     let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
         (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
         _ => BEST_FOR_FSCK,

@@ -482,7 +482,7 @@ fn speed(goal: Goal, results: &[ProgramResult]) -> Option<f64> {
 struct Warnings<'w>(&'w mut Vec<String>);
 
 impl Observer for Warnings<'_> {
-    fn event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         if let Event::Warning(warning) = event
             && !self.0.iter().any(|known| known == warning)
         {

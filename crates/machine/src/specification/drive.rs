@@ -143,7 +143,7 @@ impl DriveSpecification {
         }
         if kind != "disk" {
             let message = format!("there is no drive of the kind {kind}");
-            reader.fail_allowing("kind", &message, "disk, drive, flash or fixed");
+            reader.fail_with_choices("kind", &message, "disk, drive, flash or fixed");
         }
         Self::read_disk(reader)
     }
@@ -260,7 +260,7 @@ fn read_partitions(
     );
     for unread in ["partition_start_cylinder", "partition_sectors"] {
         if !several.is_empty() && reader.is_set(unread) {
-            reader.fail_allowing(
+            reader.fail_with_choices(
                 unread,
                 "this drive already has a list of partitions, which takes precedence",
                 "in `partitions`, as [first cylinder, sectors]",
@@ -275,7 +275,7 @@ fn read_partitions(
     if all.len() > PARTITIONS_MAX {
         let message = format!("{} partitions", all.len());
         let allowed = format!("up to {PARTITIONS_MAX}, as a label has");
-        reader.fail_allowing(key, &message, &allowed);
+        reader.fail_with_choices(key, &message, &allowed);
         all.truncate(PARTITIONS_MAX);
     }
     let mut partitions: Vec<PartitionSpecification> = Vec::new();
@@ -287,14 +287,14 @@ fn read_partitions(
                 "a partition that ends at sector {} or before",
                 geometry.sectors()
             );
-            reader.fail_allowing(key, "the partition ends beyond the drive", &allowed);
+            reader.fail_with_choices(key, "the partition ends beyond the drive", &allowed);
         }
         let shared = partitions.iter().any(|other| {
             let ends_at = other.first_sector + u64::from(other.label.partition_sectors);
             other.first_sector < first_sector + length && first_sector < ends_at
         });
         if shared {
-            reader.fail_allowing(
+            reader.fail_with_choices(
                 key,
                 "two partitions share sectors",
                 "partitions that do not overlap",
@@ -303,7 +303,7 @@ fn read_partitions(
         if let Some(sector) = geometry.first_replacement_in(first_sector..first_sector + length) {
             let message =
                 format!("the partition contains sector {sector}, the replacement of a bad sector");
-            reader.fail_allowing(key, &message, "partitions without replacement sectors");
+            reader.fail_with_choices(key, &message, "partitions without replacement sectors");
         }
         partitions.push(PartitionSpecification {
             first_sector,
@@ -440,7 +440,7 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
 fn check_skew(reader: &mut Reader<'_>, key: &'static str, skew: u32, slots: u32) {
     if skew >= slots {
         let allowed = format!("less than the {slots} slots of a track");
-        reader.fail_allowing(key, "a skew over the track", &allowed);
+        reader.fail_with_choices(key, "a skew over the track", &allowed);
     }
 }
 
@@ -461,7 +461,7 @@ fn read_head_groups(reader: &mut Reader<'_>, heads: u32, slots: u32) -> Option<H
     let group = match group {
         Some(group) => group as u32,
         None if skew > 0 => {
-            reader.fail_allowing(
+            reader.fail_with_choices(
                 "head_group_skew_sectors",
                 "a skew between groups of heads, and no groups",
                 "head_group_heads with it",
@@ -472,7 +472,7 @@ fn read_head_groups(reader: &mut Reader<'_>, heads: u32, slots: u32) -> Option<H
     };
     if group > heads {
         let allowed = format!("up to the drive's {heads}");
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "head_group_heads",
             "more heads than the drive has",
             &allowed,
@@ -507,6 +507,6 @@ fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
             track_bytes / slot_bytes
         );
         let wrong = format!("{slots} slots, which do not fit with their gaps");
-        reader.fail_allowing("sectors_per_track", &wrong, &allowed);
+        reader.fail_with_choices("sectors_per_track", &wrong, &allowed);
     }
 }

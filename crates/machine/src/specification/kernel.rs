@@ -10,7 +10,7 @@ use crate::kernel::costs::{Costs, ProgramCosts};
 use crate::kernel::minix::MinixConfig;
 use crate::kernel::serial::SerialLines;
 use crate::parts::{Attachment, PartKind};
-use diskperf_catalogue::{Component, Reader, System};
+use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 use diskperf_sim::Time;
 
 /// Parameters of a kernel of any kind, scaled to this machine.
@@ -44,7 +44,7 @@ pub(crate) trait KernelFamily: Sized {
         settings: Self::Settings,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
-        system: &System,
+        system: &ResolvedSystem,
         drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>);
 }
@@ -86,7 +86,7 @@ impl KernelFamily for UnixSpecification {
         settings: UnixSettings,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
-        system: &System,
+        system: &ResolvedSystem,
         drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
         let volumes = read_volumes(system, drives, !settings.is_seventh_edition);
@@ -121,7 +121,7 @@ impl KernelFamily for MinixSpecification {
         config: MinixConfig,
         computer: ComputerSpecification,
         attachments: Vec<Attachment>,
-        system: &System,
+        system: &ResolvedSystem,
         drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
         let volumes = read_volumes(system, drives, false);
@@ -157,7 +157,7 @@ pub(super) struct KernelReader<'a> {
 }
 
 impl<'a> KernelReader<'a> {
-    pub(super) fn read_common(system: &'a System, kinds: &[&str]) -> Self {
+    pub(super) fn read_common(system: &'a ResolvedSystem, kinds: &[&str]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
@@ -184,7 +184,7 @@ impl<'a> KernelReader<'a> {
         let mut kind = kind.unwrap_or_else(|| kinds[0].to_string());
         if !kinds.contains(&&*kind) {
             let message = format!("there is no kernel of the kind {kind}");
-            reader.fail_allowing("kind", &message, "bsd, minix or v7");
+            reader.fail_with_choices("kind", &message, "bsd, minix or v7");
             kind = kinds[0].to_string();
         }
         Self {
@@ -272,7 +272,7 @@ fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) 
         100.0 * lines
     );
     let allowed = format!("at most {:.0} % together", 100.0 * INTERRUPT_SHARE_MAX);
-    host.fail_allowing(key, &message, &allowed);
+    host.fail_with_choices(key, &message, &allowed);
 }
 
 /// Bits of a character on a serial line: a start bit, eight data bits and a stop bit.

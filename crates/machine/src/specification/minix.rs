@@ -4,7 +4,7 @@ use super::DriveSpecification;
 use super::kernel::{COST_MS_MAX, scale_cost};
 use crate::kernel::costs::Costs;
 use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
-use diskperf_catalogue::{Component, Reader, System};
+use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 use diskperf_sim::Time;
 
 /// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
@@ -72,7 +72,7 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
 
 /// Reads the parameters of mkfs, and validates them against every drive.
 pub(super) fn read_filesystem(
-    system: &System,
+    system: &ResolvedSystem,
     drives: &[DriveSpecification],
 ) -> Option<MinixParameters> {
     let mut reader = system.reader(Component::Filesystem, None);

@@ -2,7 +2,7 @@
 
 use super::DriveSpecification;
 use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
-use diskperf_catalogue::{Component, Reader, System};
+use diskperf_catalogue::{Component, Reader, ResolvedSystem};
 
 /// Maximum number of blocks per cylinder that mkfs can order (MAXFN).
 const CYLINDER_BLOCKS_MAX: u64 = 500;
@@ -10,7 +10,7 @@ const CYLINDER_BLOCKS_MAX: u64 = 500;
 /// Reads the parameters of mkfs, and validates them against every drive. None if programs use the
 /// raw drives.
 pub(super) fn read_filesystem(
-    system: &System,
+    system: &ResolvedSystem,
     drives: &[DriveSpecification],
 ) -> Option<V7Parameters> {
     let mut reader = system.reader(Component::Filesystem, None);
@@ -48,7 +48,7 @@ pub(super) fn read_filesystem(
         if gap >= blocks_per_cylinder {
             let message = format!("{gap} is no less than the {blocks_per_cylinder} of a cylinder");
             let allowed = format!("0 to {}", blocks_per_cylinder - 1);
-            reader.fail_allowing(key, &message, &allowed);
+            reader.fail_with_choices(key, &message, &allowed);
         }
     }
     let parameters = V7Parameters {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// Reads a system and a variant with one file replaced, and renders what is wrong both ways.
 fn survive(path: &str, content: &str, arguments: &[Setting]) {
-    let catalogue = Catalogue::embedded().with_text(path, content);
+    let catalogue = Catalogue::embedded().with_file(path, content);
     for target in [
         "vax780-sc780-eagle:initial-arbitration",
         "vax780-si9900-cdc9775",
@@ -23,7 +23,7 @@ fn survive(path: &str, content: &str, arguments: &[Setting]) {
         }
     }
     if path.starts_with("published/")
-        && let Err(errors) = catalogue.published()
+        && let Err(errors) = catalogue.published_values()
     {
         assert!(errors.render(false).contains("error: "));
     }

@@ -8,7 +8,7 @@ use diskperf_machine::specification::{Software, Specification};
 /// The text of an embedded file.
 fn embedded_text(path: &str) -> String {
     let catalogue = Catalogue::embedded();
-    let found = catalogue.texts().find(|(known, _)| *known == path);
+    let found = catalogue.file_texts().find(|(known, _)| *known == path);
     found.unwrap_or_else(|| panic!("no {path}")).1.to_owned()
 }
 
@@ -50,7 +50,7 @@ fn a_driver_of_a_drive_without_a_controller_of_its_own_is_refused() {
 #[test]
 fn an_unknown_key_of_a_flash_drive_is_refused() {
     let embedded = Catalogue::embedded();
-    let drives = embedded.texts().filter_map(|(path, text)| {
+    let drives = embedded.file_texts().filter_map(|(path, text)| {
         let name = path.strip_prefix("drives/")?.strip_suffix(".toml")?;
         text.contains("kind = \"flash\"")
             .then_some((path, name, text))
@@ -58,7 +58,7 @@ fn an_unknown_key_of_a_flash_drive_is_refused() {
     let mut tried = 0;
     for (path, name, text) in drives {
         let content = format!("nothing_like_this = 1\n{text}");
-        let catalogue = Catalogue::embedded().with_text(path, &content);
+        let catalogue = Catalogue::embedded().with_file(path, &content);
         let Ok(system) = catalogue.resolve(&format!("bare-{name}"), &[]) else {
             continue;
         };

@@ -322,7 +322,7 @@ impl Bench {
         );
         let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
         let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
-        let mut say = |recorded| observer.event(Event::Recorded(recorded));
+        let mut say = |recorded| observer.handle_event(Event::Recorded(recorded));
         say(Recorded::Events(before));
         if began <= ended {
             say(Recorded::Begins(began));

@@ -64,15 +64,15 @@ impl Computer {
             .resolve(name, settings)
             .map_err(LaboratoryError::catalogue)?;
         let texts = system
-            .texts()
+            .file_texts()
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .collect();
         let components = Component::ALL
             .into_iter()
-            .filter(|component| system.has(*component))
+            .filter(|component| system.has_component(*component))
             .map(|component| (component, system.component_name(component, None).to_owned()))
             .collect();
-        let drive_names = (1..=system.drives())
+        let drive_names = (1..=system.drive_count())
             .map(|number| {
                 system
                     .component_name(Component::Drive, Some(number))

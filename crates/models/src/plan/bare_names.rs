@@ -105,5 +105,5 @@ impl BareNames {
 
 /// Reports whether a key is a parameter name without its component.
 pub(crate) fn is_bare(key: &str) -> bool {
-    !key.contains('.') && Component::of_name(key).is_none() && !SYSTEM_KEYS.contains(&key)
+    !key.contains('.') && Component::from_name(key).is_none() && !SYSTEM_KEYS.contains(&key)
 }

@@ -269,7 +269,7 @@ pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
         ));
     }
     let mut settings = experiment.settings.iter();
-    match settings.find(|setting| !Component::is_set_by(setting)) {
+    match settings.find(|setting| !Component::is_changed_by(setting)) {
         None => Ok(()),
         Some(setting) if setting.path == "program.verify" => Err(LaboratoryError::request(
             "--verify: the jobs of a file say what they do; write verify=crc32c into the file, or another of fio's kinds",

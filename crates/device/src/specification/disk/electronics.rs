@@ -110,7 +110,7 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
         write_bytes_per_s: written.map(|rate| rate as f64),
         overhead_ms: overhead as f64 / 1e6,
         reconnect_ms: again.unwrap_or(0.0),
-        holds_writes: reader.has("link_holds_writes")
+        holds_writes: reader.is_readable("link_holds_writes")
             && reader.flag(
                 "link_holds_writes",
                 "whether a write transfers its data without the reconnect time of link_reconnect_ms",
@@ -140,7 +140,7 @@ fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
         (other, None) => other,
         (other, Some(_)) => {
             let message = "only `link_reads=\"reconnected\"` uses it";
-            reader.fail_allowing(LINK_READ_SHARE, message, "absent with others");
+            reader.fail_with_choices(LINK_READ_SHARE, message, "absent with others");
             other
         }
     }

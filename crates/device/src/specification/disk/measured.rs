@@ -20,7 +20,7 @@ pub(super) const WRITE_SEEK_TABLE: &str = "write_seek_table";
 
 /// Tests whether an entry has a measured layout.
 pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
-    reader.has(ZONE_TABLE) || reader.has(EXTENT_TABLE)
+    reader.is_readable(ZONE_TABLE) || reader.is_readable(EXTENT_TABLE)
 }
 
 type Columns = Vec<(&'static str, RangeInclusive<f64>)>;
@@ -155,7 +155,7 @@ fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
     for (key, rows) in [("slip_table", &slips), ("defect_table", &defects)] {
         if lost(rows) {
             let allowed = format!("zones from 0 to {}", there.saturating_sub(1));
-            reader.fail_allowing(key, "a row names a zone that does not exist", &allowed);
+            reader.fail_with_choices(key, "a row names a zone that does not exist", &allowed);
             return;
         }
     }
@@ -169,7 +169,7 @@ fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
 }
 
 fn read_order(reader: &mut Reader<'_>) -> TrackOrder {
-    if !reader.has("track_order") {
+    if !reader.is_readable("track_order") {
         return TrackOrder::Cylinders;
     }
     let orders = [
@@ -200,7 +200,7 @@ const SPARINGS: [(&str, Sparing); 11] = [
 ];
 
 fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
-    if !reader.has("sparing") {
+    if !reader.is_readable("sparing") {
         return Sparing::None;
     }
     match reader.choice(
@@ -223,7 +223,9 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
 pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let doc = "measured seek times of writes, without settle time, by ascending distance; as for reads if absent";
     let key = WRITE_SEEK_TABLE;
-    reader.has(key).then(|| read_table(reader, key, doc))
+    reader
+        .is_readable(key)
+        .then(|| read_table(reader, key, doc))
 }
 
 fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecification {
@@ -241,11 +243,11 @@ fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecificatio
 /// Reads seek times in another form than the three data-sheet times; `None` if the entry has none.
 pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let time = -LONGEST_MS..=LONGEST_MS;
-    if reader.has("seek_table") {
+    if reader.is_readable("seek_table") {
         let doc = "measured seek times, by ascending distance; interpolated linearly";
         return Some(read_table(reader, "seek_table", doc));
     }
-    if reader.has("seek_constant_ms") {
+    if reader.is_readable("seek_constant_ms") {
         let time_ms = reader.number(
             "seek_constant_ms",
             0.0..=LONGEST_MS,
@@ -253,7 +255,7 @@ pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
         );
         return Some(SeekSpecification::Constant { time_ms });
     }
-    if !reader.has("seek_hpl") {
+    if !reader.is_readable("seek_hpl") {
         return None;
     }
     let columns = [
@@ -267,7 +269,7 @@ pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let doc = "Hewlett-Packard's seek equation (Ruemmler and Wilkes 1994), V1 to V6, as one row";
     let rows = reader.rows("seek_hpl", &columns, doc);
     let [row] = rows.as_slice() else {
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "seek_hpl",
             "the equation must be one row",
             "[[V1, V2, V3, V4, V5, V6]]",

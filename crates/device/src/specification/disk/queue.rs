@@ -85,6 +85,6 @@ enum Order {
 /// Reports a parameter that belongs to another policy, and returns a placeholder policy.
 fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
     let message = format!("only `queue_policy=\"{policy}\"` uses it");
-    reader.fail_allowing(key, &message, "absent with other policies");
+    reader.fail_with_choices(key, &message, "absent with other policies");
     Policy::Fcfs
 }

@@ -5,7 +5,7 @@ use diskperf_catalogue::Reader;
 
 /// Reads the bands and the media cache of a shingled drive; `None` for other drives.
 pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<ShingledSpecification> {
-    if !reader.has("band_bytes") {
+    if !reader.is_readable("band_bytes") {
         return None;
     }
     let medium = u64::from(medium_bytes);

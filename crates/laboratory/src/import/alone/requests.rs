@@ -1,7 +1,7 @@
 //! Reader for requests in any trace format that has their issue and completion times.
 
 use diskperf_blocktrace::{ReadOptions, TraceReader, TracedOperation};
-use diskperf_diskspecs::trace::{self, Request};
+use diskperf_diskspecs::trace::{self, ValidationRequest};
 use std::path::Path;
 
 const BLOCK_BYTES: u64 = 512;
@@ -20,7 +20,7 @@ pub(in super::super) fn is_trace(file: &Path) -> bool {
 }
 
 /// Reads the requests of a trace file.
-pub(super) fn read(file: &Path) -> Result<Vec<Request>, String> {
+pub(super) fn read(file: &Path) -> Result<Vec<ValidationRequest>, String> {
     let name = file.display().to_string();
     let refused = |why: String| format!("{name}: {why}");
     let input = diskperf_diagnostics::input::open(file);
@@ -53,7 +53,7 @@ fn is_validate(text: &str) -> bool {
         && fields[2..].iter().filter(|field| is_number(field)).count() == 4
 }
 
-fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
+fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<ValidationRequest>, String> {
     let input = Box::new(std::io::Cursor::new(content));
     let refused = |why: &str| format!("{name}: {why}");
     let reader = TraceReader::open(name, input, &ReadOptions::default());
@@ -62,8 +62,8 @@ fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
     while let Some(record) = reader.next() {
         let record = record.map_err(|error| error.to_string())?;
         let operation = match record.operation {
-            TracedOperation::Read => trace::Operation::Read,
-            TracedOperation::Write => trace::Operation::Write,
+            TracedOperation::Read => trace::ValidationOperation::Read,
+            TracedOperation::Write => trace::ValidationOperation::Write,
             _ => continue,
         };
         let Some(done_ns) = record.completed_ns else {
@@ -77,10 +77,10 @@ fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
             ));
         }
         overlapping += usize::from(record.issued_ns < completed_ns);
-        requests.push(Request {
+        requests.push(ValidationRequest {
             operation,
             first_block: record.offset_bytes / BLOCK_BYTES,
-            blocks: u32::try_from(record.length_bytes.div_ceil(BLOCK_BYTES))
+            block_count: u32::try_from(record.length_bytes.div_ceil(BLOCK_BYTES))
                 .unwrap_or(u32::MAX)
                 .max(1),
             service_us: done_ns.saturating_sub(record.issued_ns) as f64 / 1e3,

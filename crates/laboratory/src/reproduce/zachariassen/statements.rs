@@ -7,7 +7,7 @@ use super::{
 };
 use crate::reproduce::asking::{Asking, Values, settings};
 use diskperf_analysis::accuracy::{Finding, Statement};
-use diskperf_catalogue::{Cell, Setting};
+use diskperf_catalogue::{PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::formatting::formatting;
 use diskperf_timeline::ControllerCache;
@@ -60,7 +60,7 @@ impl Three {
 /// the modelled values of those cells.
 pub(in crate::reproduce) fn statements(
     asking: &Asking<'_>,
-    cells: &[&Cell],
+    cells: &[&PublishedCell],
     values: &Values,
 ) -> Result<Vec<Statement>, LaboratoryError> {
     let flat = three(asking, values, &FLAT)?;
@@ -226,7 +226,7 @@ fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
+fn processor_seconds(cells: &[&PublishedCell], values: &Values) -> Statement {
     let mut findings = Vec::new();
     for cell in cells {
         let (Some(id), Some(test)) = (&cell.id, &cell.test) else {
@@ -390,7 +390,7 @@ fn across_the_board(flat: &[Three], mixed: &[Three]) -> Statement {
 
 /// Tests several simultaneous fscks against a single one: the activity on several parts of the disk
 /// that the table includes.
-fn activity(cells: &[&Cell], values: &Values) -> Statement {
+fn activity(cells: &[&PublishedCell], values: &Values) -> Statement {
     const ONE: [(&str, &str); 2] = [
         ("rimfire", "fsck-dev-rxx0f/sea-crd-ra10"),
         ("cheetah", "fsck-dev-rxx0f"),
@@ -411,7 +411,7 @@ fn activity(cells: &[&Cell], values: &Values) -> Statement {
                     .map(|(all, one)| all / one)
             };
             let printed = |id: &str| {
-                let with_id = |cell: &&&Cell| cell.id.as_deref() == Some(id);
+                let with_id = |cell: &&&PublishedCell| cell.id.as_deref() == Some(id);
                 cells.iter().find(with_id).and_then(|cell| cell.real_s)
             };
             let modelled = ratio(&|id| values.by_id(id)).expect("all of them are modelled");

@@ -183,7 +183,7 @@ fn read_lead(
     };
     if lead >= slots {
         let allowed = format!("less than the {slots} sectors of a track");
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "search_lead_sectors",
             "a lead longer than a track",
             &allowed,

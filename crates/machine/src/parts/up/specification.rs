@@ -93,7 +93,7 @@ fn read_lead(reader: &mut Reader<'_>, slots: u64) -> UpSearchLead {
     let mut sectors = |key, doc| {
         let sectors = reader.integer(key, 0..=100_000, doc);
         if sectors >= slots {
-            reader.fail_allowing(key, "longer than a track", &allowed);
+            reader.fail_with_choices(key, "longer than a track", &allowed);
         }
         sectors.min(slots) as u32
     };

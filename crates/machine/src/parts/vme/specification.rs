@@ -50,7 +50,7 @@ impl Specification {
     /// Refuses a controller about which nothing is known, and returns a substitute.
     pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
-        reader.fail_allowing(
+        reader.fail_with_choices(
             "kind",
             "no document gives timing data of this controller, so a model of it would be a guess",
             "a known kind; copy the file of a similar controller and state your assumptions",
