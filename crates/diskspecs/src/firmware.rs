@@ -1,6 +1,6 @@
 //! DiskSim block `disksim_disk`: overheads, bus use, cache and queue of a drive.
 
-use crate::keys::{BlockReader, ImportFindings};
+use crate::keys::{ImportFindings, KeyReader};
 use crate::text::ParameterBlock;
 
 /// Overheads of one kind of request by the type of the preceding request, in milliseconds before
@@ -141,7 +141,7 @@ pub(crate) fn parse_firmware<'b>(
     block: &'b ParameterBlock,
     findings: &'b ImportFindings,
 ) -> (Firmware, Option<&'b ParameterBlock>) {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let after = |key: &str| OverheadsMs {
         read: keys.read_ms(&format!("{key} after read")),
         write: keys.read_ms(&format!("{key} after write")),
@@ -175,7 +175,7 @@ pub(crate) fn parse_firmware<'b>(
     (firmware, model)
 }
 
-fn parse_cache(keys: &BlockReader<'_>) -> DriveBuffer {
+fn parse_cache(keys: &KeyReader<'_>) -> DriveBuffer {
     DriveBuffer {
         // 2 is written for a cache too.
         is_enabled: keys.read_count_or_zero("Enable caching in buffer") > 0,
@@ -210,7 +210,7 @@ fn parse_cache(keys: &BlockReader<'_>) -> DriveBuffer {
 const AGE_WEIGHTED_POLICIES: std::ops::RangeInclusive<u32> = 14..=18;
 
 fn parse_scheduler(block: &ParameterBlock, findings: &ImportFindings) -> Scheduler {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let policy = keys.read_count_or_zero("Scheduling policy");
     let weight = "Timeout time/weight";
     if !AGE_WEIGHTED_POLICIES.contains(&policy) {

@@ -127,7 +127,7 @@ fn push_limited(to: &RefCell<Vec<Problem>>, problem: Problem) {
 
 /// Keys of one block during reading. Unknown keys and values that DiskSim does not accept are
 /// rejected immediately.
-pub(crate) struct BlockReader<'b> {
+pub(crate) struct KeyReader<'b> {
     block: &'b ParameterBlock,
     key_table: &'static BlockKeyTable,
     /// Whether each entry of the block has a readable value.
@@ -135,9 +135,9 @@ pub(crate) struct BlockReader<'b> {
     pub(crate) findings: &'b ImportFindings,
 }
 
-impl<'b> BlockReader<'b> {
+impl<'b> KeyReader<'b> {
     /// Starts reading a block, whose type must have a key table.
-    pub(crate) fn new(block: &'b ParameterBlock, findings: &'b ImportFindings) -> BlockReader<'b> {
+    pub(crate) fn new(block: &'b ParameterBlock, findings: &'b ImportFindings) -> KeyReader<'b> {
         let kind = block.kind.as_str();
         let Some(table) = BlockKeyTable::find(kind) else {
             unreachable!("{kind} is a block of a drive and has no table");
@@ -151,7 +151,7 @@ impl<'b> BlockReader<'b> {
             is_legal(entry, key, findings)
         };
         let legal = block.entries.iter().map(read).collect();
-        BlockReader {
+        KeyReader {
             block,
             key_table: table,
             are_values_legal: legal,

@@ -3,7 +3,7 @@
 use diskperf_diagnostics::Problem;
 
 use crate::files::SpecificationFiles;
-use crate::keys::{BlockReader, ImportFindings, to_number};
+use crate::keys::{ImportFindings, KeyReader, to_number};
 use crate::seek::{SeekCurve, SeekTable};
 use crate::text::{ParameterBlock, ParameterEntry, shorten_text};
 
@@ -45,7 +45,7 @@ pub(crate) fn parse_mechanics(
     files: &SpecificationFiles,
     findings: &ImportFindings,
 ) -> Option<Mechanics> {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     if let Some((entry, kind)) = keys.read_word("Access time type")
         && kind != "trackSwitchPlusRotation"
     {
@@ -80,7 +80,7 @@ fn seek_keys(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn parse_seek(keys: &BlockReader<'_>, files: &SpecificationFiles) -> Option<SeekCurve> {
+fn parse_seek(keys: &KeyReader<'_>, files: &SpecificationFiles) -> Option<SeekCurve> {
     let time = |key: &str| keys.read_number(key);
     let (entry, kind) = keys.read_word("Seek type")?;
     let used = seek_keys(kind);
@@ -122,7 +122,7 @@ fn parse_seek(keys: &BlockReader<'_>, files: &SpecificationFiles) -> Option<Seek
 }
 
 /// Reads a list with a fixed number of numbers.
-fn parse_numbers<const N: usize>(keys: &BlockReader<'_>, key: &str) -> Option<[f64; N]> {
+fn parse_numbers<const N: usize>(keys: &KeyReader<'_>, key: &str) -> Option<[f64; N]> {
     let (entry, values) = keys.read_list(key)?;
     let numbers: Option<Vec<f64>> = values.iter().map(to_number).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
@@ -132,7 +132,7 @@ fn parse_numbers<const N: usize>(keys: &BlockReader<'_>, key: &str) -> Option<[f
     numbers
 }
 
-fn read_seek_table(keys: &BlockReader<'_>, files: &SpecificationFiles) -> Option<SeekTable> {
+fn read_seek_table(keys: &KeyReader<'_>, files: &SpecificationFiles) -> Option<SeekTable> {
     let (entry, name) = keys.read_word("Full seek curve")?;
     let (path, content) = read_named_file(keys, entry, name, files)?;
     match SeekTable::parse(&path, &content) {
@@ -151,7 +151,7 @@ const SEEK_FILE_BYTES_MAX: usize = 8 << 20;
 
 /// Opens the file that a key names, and returns its path and its text.
 pub(crate) fn read_named_file(
-    keys: &BlockReader<'_>,
+    keys: &KeyReader<'_>,
     entry: &ParameterEntry,
     name: &str,
     files: &SpecificationFiles,

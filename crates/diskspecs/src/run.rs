@@ -2,7 +2,7 @@
 
 use diskperf_diagnostics::{Problem, SourceSpan};
 
-use crate::keys::{BlockReader, ImportFindings, report_ignored_block};
+use crate::keys::{ImportFindings, KeyReader, report_ignored_block};
 use crate::table::{
     CONSTANT_TIMES, DISKSIM_OUTPUT, LOAD_FROM_TRACE, ONE_REQUEST_AT_A_TIME, SEPARATE_CACHE,
     SINGLE_DRIVE,
@@ -198,7 +198,7 @@ fn is_in_name_range(name: &str, first: &str, last: &str) -> bool {
 }
 
 fn parse_bus(block: &ParameterBlock, findings: &ImportFindings) -> BusTiming {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     BusTiming {
         arbitration_ms: keys.read_ms("Arbitration time"),
         read_block_ms: keys.read_ms("Read block transfer time"),
@@ -207,7 +207,7 @@ fn parse_bus(block: &ParameterBlock, findings: &ImportFindings) -> BusTiming {
 }
 
 fn parse_controller(block: &ParameterBlock, findings: &ImportFindings) -> ControllerTiming {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     if let Some(entry) = keys.find("type")
         && matches!(entry.value.kind, ValueKind::Integer(3))
     {

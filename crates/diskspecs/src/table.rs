@@ -22,12 +22,12 @@ pub struct BlockKeyTable {
     /// Treatment of a missing key that the reader needs.
     pub missing_key_treatment: MissingKey,
     /// Keys that DiskSim has in this type of block.
-    pub keys: &'static [BlockKey],
+    pub keys: &'static [SpecificationKey],
 }
 
 /// Key of a DiskSim block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockKey {
+pub struct SpecificationKey {
     /// Name of the key, with one blank between words.
     pub name: &'static str,
     /// Values that DiskSim accepts for the key.
@@ -129,7 +129,7 @@ impl BlockKeyTable {
     const fn new(
         kind: &'static str,
         missing: MissingKey,
-        keys: &'static [BlockKey],
+        keys: &'static [SpecificationKey],
     ) -> BlockKeyTable {
         BlockKeyTable {
             kind,
@@ -144,7 +144,7 @@ impl BlockKeyTable {
     }
 
     /// Returns the key with this name.
-    pub fn find_key(&self, name: &str) -> Option<&'static BlockKey> {
+    pub fn find_key(&self, name: &str) -> Option<&'static SpecificationKey> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
@@ -222,8 +222,8 @@ pub fn render_page() -> String {
     page
 }
 
-const fn key(name: &'static str, legal: LegalValues, effect: KeyEffect) -> BlockKey {
-    BlockKey {
+const fn key(name: &'static str, legal: LegalValues, effect: KeyEffect) -> SpecificationKey {
+    SpecificationKey {
         name,
         legal_values: legal,
         is_required: true,
@@ -237,39 +237,44 @@ const fn integer_range(
     min: i64,
     max: IntegerMax,
     effect: KeyEffect,
-) -> BlockKey {
+) -> SpecificationKey {
     let min = Some(min);
     key(name, LegalValues::Integer { min, max }, effect)
 }
 
-const fn integer_between(name: &'static str, min: i64, max: i64, effect: KeyEffect) -> BlockKey {
+const fn integer_between(
+    name: &'static str,
+    min: i64,
+    max: i64,
+    effect: KeyEffect,
+) -> SpecificationKey {
     integer_range(name, min, IntegerMax::Value(max), effect)
 }
 
-const fn integer_at_least(name: &'static str, min: i64, effect: KeyEffect) -> BlockKey {
+const fn integer_at_least(name: &'static str, min: i64, effect: KeyEffect) -> SpecificationKey {
     integer_range(name, min, IntegerMax::None, effect)
 }
 
-const fn integer(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn integer(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     let (min, max) = (None, IntegerMax::None);
     key(name, LegalValues::Integer { min, max }, effect)
 }
 
-const fn flag(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn flag(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     integer_between(name, 0, 1, effect)
 }
 
-const fn number(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn number(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     number_range(name, None, None, effect)
 }
 
 /// Creates a key for a number that is not negative, such as a time or a scale.
-const fn time_ms(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn time_ms(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     number_range(name, Some(0.0), None, effect)
 }
 
 /// Creates a key for a number from 0 to 1.
-const fn share(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn share(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     number_range(name, Some(0.0), Some(1.0), effect)
 }
 
@@ -278,7 +283,7 @@ const fn number_range(
     min: Option<f64>,
     max: Option<f64>,
     effect: KeyEffect,
-) -> BlockKey {
+) -> SpecificationKey {
     let is_above_min = false;
     let legal = LegalValues::Number {
         min,
@@ -289,7 +294,7 @@ const fn number_range(
 }
 
 /// Creates a key for a number above 0.
-const fn positive(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn positive(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     let legal = LegalValues::Number {
         min: Some(0.0),
         is_above_min: true,
@@ -298,19 +303,19 @@ const fn positive(name: &'static str, effect: KeyEffect) -> BlockKey {
     key(name, legal, effect)
 }
 
-const fn word(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn word(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     key(name, LegalValues::Word, effect)
 }
 
-const fn list(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn list(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     key(name, LegalValues::List, effect)
 }
 
-const fn block(name: &'static str, effect: KeyEffect) -> BlockKey {
+const fn block(name: &'static str, effect: KeyEffect) -> SpecificationKey {
     key(name, LegalValues::Block, effect)
 }
 
-const fn optional(mut key: BlockKey) -> BlockKey {
+const fn optional(mut key: SpecificationKey) -> SpecificationKey {
     key.is_required = false;
     key
 }

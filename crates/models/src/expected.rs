@@ -171,12 +171,11 @@ fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), L
 
 fn value(found: f64, of: &DataSheetExpectation) -> ExpectedValue {
     let off_share = found / of.expected_value - 1.0;
-    let (words, unit) = of.figure.words();
     let settings = of.settings.iter();
     ExpectedValue {
         what: of.figure.name().to_owned(),
-        words: words.to_owned(),
-        unit: unit.to_owned(),
+        words: of.figure.description().to_owned(),
+        unit: of.figure.unit().to_owned(),
         depth: of.depth,
         settings: settings
             .map(|(key, value)| format!("drive.{key}={value}"))

@@ -38,15 +38,15 @@ pub(super) fn write_electronics(
 
 fn write_queue(entry: &mut EntryWriter, firmware: &Firmware, differs: &mut Vec<String>) {
     entry.write_integer("queue_depth", u64::from(firmware.queue_depth_max.max(1)));
-    let (policy, distance, says) = scheduling_policy(&firmware.scheduler);
-    entry.write_word("queue_policy", policy);
-    if let Some(distance) = distance {
-        entry.write_word("queue_distance", distance);
+    let policy = translate_policy(&firmware.scheduler);
+    entry.write_word("queue_policy", policy.name);
+    if policy.is_by_sector {
+        entry.write_word("queue_distance", "sector");
     }
-    if policy == "aged_sptf" {
+    if policy.name == "aged_sptf" {
         entry.write_number("aged_sptf_ms_per_s", firmware.scheduler.age_weight);
     }
-    if policy == "v_scan" {
+    if policy.name == "v_scan" {
         entry.write_number(
             "v_scan_share",
             firmware.scheduler.age_weight.clamp(0.0, 1.0),
@@ -54,49 +54,55 @@ fn write_queue(entry: &mut EntryWriter, firmware: &Firmware, differs: &mut Vec<S
     }
     // One command at a time has no order.
     if firmware.queue_depth_max > 1 {
-        differs.extend(says.map(|says| {
+        differs.extend(policy.difference.map(|difference| {
             let number = firmware.scheduler.policy_number;
-            format!("Scheduling policy {number}: {says}; taken as {policy}")
+            let name = policy.name;
+            format!("Scheduling policy {number}: {difference}; taken as {name}")
         }));
     }
 }
 
-/// Translates a scheduling policy of DiskSim: its name, the distance that it measures, and the
-/// differences.
-fn scheduling_policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
-    let sector = Some("sector");
-    match of.policy_number {
-        2 => ("look", sector, None),
-        3 => ("c_look", sector, None),
-        4 => ("sstf", sector, None),
-        5 => ("look", None, None),
-        6 => ("c_look", None, None),
-        7 => ("sstf", None, None),
-        8 => ("sptf", None, None),
-        9 => ("sptf", None, Some("DiskSim serves buffer hits first")),
-        10 => ("sptf", None, Some("DiskSim includes the transfer time")),
+/// Scheduling policy of the catalogue for one of DiskSim.
+struct SchedulingPolicy {
+    name: &'static str,
+    /// Whether the policy measures distances in sectors; otherwise in cylinders.
+    is_by_sector: bool,
+    /// Difference from DiskSim's policy; `None` if the policies are equal.
+    difference: Option<&'static str>,
+}
+
+/// Translates a scheduling policy of DiskSim.
+fn translate_policy(scheduler: &Scheduler) -> SchedulingPolicy {
+    let (name, difference) = match scheduler.policy_number {
+        2 | 5 => ("look", None),
+        3 | 6 => ("c_look", None),
+        4 | 7 => ("sstf", None),
+        8 => ("sptf", None),
+        9 => ("sptf", Some("DiskSim serves buffer hits first")),
+        10 => ("sptf", Some("DiskSim includes the transfer time")),
         11..=13 => (
             "sptf",
-            None,
             Some("DiskSim weights positioning time by waiting time"),
         ),
-        14 => ("aged_sptf", None, None),
+        14 => ("aged_sptf", None),
         15 | 16 => (
             "aged_sptf",
-            None,
             Some("DiskSim includes buffer hits or transfer times"),
         ),
-        17 => ("v_scan", sector, None),
-        18 => ("v_scan", None, None),
+        17 | 18 => ("v_scan", None),
         19..=21 => (
             "fcfs",
-            None,
             Some("DiskSim uses priorities, which requests do not have here"),
         ),
-        24..=26 => ("sptf", None, Some("DiskSim weights rotation or seek time")),
-        28 => ("fcfs", None, Some("DiskSim serves requests in batches")),
-        0 | 1 => ("fcfs", None, None),
-        _ => ("fcfs", None, Some("DiskSim has no policy with this number")),
+        24..=26 => ("sptf", Some("DiskSim weights rotation or seek time")),
+        28 => ("fcfs", Some("DiskSim serves requests in batches")),
+        0 | 1 => ("fcfs", None),
+        _ => ("fcfs", Some("DiskSim has no policy with this number")),
+    };
+    SchedulingPolicy {
+        name,
+        is_by_sector: matches!(scheduler.policy_number, 2..=4 | 17),
+        difference,
     }
 }
 

@@ -71,6 +71,13 @@ pub enum FlashFigure {
     MixedReadP99Us,
 }
 
+/// Name of a figure in files, with its description and unit in tables.
+struct FigureText {
+    name: &'static str,
+    description: &'static str,
+    unit: &'static str,
+}
+
 impl Figure {
     /// Returns all figures of disks and flash drives.
     pub fn iter_all() -> impl Iterator<Item = Figure> + Clone {
@@ -80,19 +87,24 @@ impl Figure {
 
     /// Returns the name of the figure in files of `expected/`.
     pub fn name(self) -> &'static str {
-        match self {
-            Figure::Disk(figure) => figure.text().0,
-            Figure::Flash(figure) => figure.text().0,
-        }
+        self.text().name
     }
 
-    /// Returns a description of the figure and its unit.
-    pub fn words(self) -> (&'static str, &'static str) {
-        let (_, words, unit) = match self {
+    /// Returns the description of the figure, for tables.
+    pub fn description(self) -> &'static str {
+        self.text().description
+    }
+
+    /// Returns the unit of the figure, for tables.
+    pub fn unit(self) -> &'static str {
+        self.text().unit
+    }
+
+    fn text(self) -> FigureText {
+        match self {
             Figure::Disk(figure) => figure.text(),
             Figure::Flash(figure) => figure.text(),
-        };
-        (words, unit)
+        }
     }
 }
 
@@ -132,8 +144,8 @@ impl DiskFigure {
         DiskFigure::WriteMapFullMs,
     ];
 
-    fn text(self) -> (&'static str, &'static str, &'static str) {
-        match self {
+    fn text(self) -> FigureText {
+        let (name, description, unit) = match self {
             DiskFigure::RandomReadMs => ("random_read_ms", "random reads of 4 KiB, each", "ms"),
             DiskFigure::SequentialReadOuterMbPerS => (
                 "sequential_read_outer_mb_per_s",
@@ -164,6 +176,11 @@ impl DiskFigure {
                 "random writes of 4 KiB, map full, each",
                 "ms",
             ),
+        };
+        FigureText {
+            name,
+            description,
+            unit,
         }
     }
 }
@@ -210,8 +227,8 @@ impl FlashFigure {
         }
     }
 
-    fn text(self) -> (&'static str, &'static str, &'static str) {
-        match self {
+    fn text(self) -> FigureText {
+        let (name, description, unit) = match self {
             FlashFigure::RandomReadUs => ("random_read_us", "random reads of 4 KiB, each", "µs"),
             FlashFigure::RandomReadIops => ("random_read_iops", "random reads of 4 KiB", "1/s"),
             FlashFigure::CachedReadUs => (
@@ -261,6 +278,11 @@ impl FlashFigure {
             FlashFigure::MixedReadP99Us => {
                 ("mixed_read_p99_us", "99 % of the reads among them", "µs")
             }
+        };
+        FigureText {
+            name,
+            description,
+            unit,
         }
     }
 }

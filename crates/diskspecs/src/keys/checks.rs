@@ -3,7 +3,9 @@
 use diskperf_diagnostics::Problem;
 
 use super::{ImportFindings, SubstitutedValue, to_integer, to_number};
-use crate::table::{BlockKey, BlockKeyTable, IntegerMax, KeyEffect, LegalValues, MissingKey};
+use crate::table::{
+    BlockKeyTable, IntegerMax, KeyEffect, LegalValues, MissingKey, SpecificationKey,
+};
 use crate::text::{ParameterBlock, ParameterEntry, ParameterValue, ValueKind, shorten_text};
 
 /// Lists a block without effect and its nested blocks: their keys, or the block's title if it has
@@ -80,7 +82,7 @@ pub(crate) fn check_sector_limits(block: &ParameterBlock, sectors: u64, findings
 pub(super) fn report_effect(
     block: &ParameterBlock,
     entry: &ParameterEntry,
-    key: &BlockKey,
+    key: &SpecificationKey,
     findings: &ImportFindings,
 ) {
     match key.effect {
@@ -99,7 +101,11 @@ pub(super) fn report_effect(
 
 /// Tests whether DiskSim accepts a value, and reports an error if not. Limits that depend on other
 /// values are not checked.
-pub(super) fn is_legal(entry: &ParameterEntry, key: &BlockKey, findings: &ImportFindings) -> bool {
+pub(super) fn is_legal(
+    entry: &ParameterEntry,
+    key: &SpecificationKey,
+    findings: &ImportFindings,
+) -> bool {
     let value = &entry.value;
     let is_legal = match key.legal_values {
         LegalValues::Integer { min, max } => to_integer(value).is_some_and(|number| {
@@ -129,7 +135,11 @@ pub(super) fn is_legal(entry: &ParameterEntry, key: &BlockKey, findings: &Import
     is_legal
 }
 
-fn out_of_range_problem(entry: &ParameterEntry, key: &BlockKey, limit: Option<i64>) -> Problem {
+fn out_of_range_problem(
+    entry: &ParameterEntry,
+    key: &SpecificationKey,
+    limit: Option<i64>,
+) -> Problem {
     let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
     let problem = Problem::error(title).at(&entry.value.span, key.legal_values.describe(limit));
     problem.help(format!(
@@ -140,7 +150,7 @@ fn out_of_range_problem(entry: &ParameterEntry, key: &BlockKey, limit: Option<i6
 }
 
 /// Returns a legal value close to the written one, as an example.
-fn legal_example(entry: &ParameterEntry, key: &BlockKey, limit: Option<i64>) -> String {
+fn legal_example(entry: &ParameterEntry, key: &SpecificationKey, limit: Option<i64>) -> String {
     // `1e3` and `.5` are words to DiskSim.
     let text = entry.value.span.as_str().parse::<f64>();
     let written = to_number(&entry.value).or_else(|| text.ok().filter(|number| number.is_finite()));

@@ -17,9 +17,21 @@ pub struct MappedExtent {
     pub sector: u32,
 }
 
+/// Cylinder, head and sector, in the order of the surface.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SectorAddress {
+    cylinder: u32,
+    head: u32,
+    sector: u32,
+}
+
 impl MappedExtent {
-    fn location(&self) -> (u32, u32, u32) {
-        (self.cylinder, self.head, self.sector)
+    fn address(&self) -> SectorAddress {
+        SectorAddress {
+            cylinder: self.cylinder,
+            head: self.head,
+            sector: self.sector,
+        }
     }
 }
 
@@ -110,7 +122,7 @@ impl MappedLayout {
     fn sort_by_location(&mut self) -> Result<(), (Option<usize>, String)> {
         let extents = &self.extents;
         let mut order: Vec<u32> = (0..extents.len() as u32).collect();
-        order.sort_by_key(|&index| extents[index as usize].location());
+        order.sort_by_key(|&index| extents[index as usize].address());
         for pair in order.windows(2) {
             let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
             let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
@@ -176,11 +188,15 @@ impl MappedLayout {
 
     /// Returns the logical block at a physical location.
     pub fn find_block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
-        let place = (cylinder, head, sector);
+        let address = SectorAddress {
+            cylinder,
+            head,
+            sector,
+        };
         let of = |index: &u32| &self.extents[*index as usize];
         let index = self
             .extents_by_location
-            .partition_point(|index| of(index).location() <= place);
+            .partition_point(|index| of(index).address() <= address);
         let extent = of(self.extents_by_location.get(index.checked_sub(1)?)?);
         let same_track = (extent.cylinder, extent.head) == (cylinder, head);
         let within = sector - extent.sector.min(sector);

@@ -3,7 +3,7 @@
 use diskperf_diagnostics::{Problem, SourceSpan};
 
 use super::{DriveBounds, TrackSkews};
-use crate::keys::{BlockReader, ImportFindings, to_unsigned};
+use crate::keys::{ImportFindings, KeyReader, to_unsigned};
 use crate::layout::{
     CylinderMapping, FaultySector, SparingScheme, TrackZone, ZoneError, ZonedLayout,
 };
@@ -18,7 +18,7 @@ pub(super) fn parse_zoned_layout(
     bounds: &DriveBounds,
     findings: &ImportFindings,
 ) -> Option<ZonedLayout> {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let mapping = keys.read_count("LBN-to-PBN mapping scheme");
     let mapping = mapping.map(|number| match number {
         0 => CylinderMapping::Ascending,
@@ -61,7 +61,7 @@ pub(super) fn parse_zoned_layout(
 
 /// Reports whether no zone is long enough for a range of cylinders with spares, and none has slips
 /// or defects. In that case the layout has no spares, and a warning says so.
-fn is_without_range(keys: &BlockReader<'_>, range: u32, zones: &[TrackZone]) -> bool {
+fn is_without_range(keys: &KeyReader<'_>, range: u32, zones: &[TrackZone]) -> bool {
     let is_less = |zone: &TrackZone| {
         let cylinders = u64::from(zone.last_cylinder) + 1;
         let is_short = cylinders < u64::from(zone.first_cylinder) + u64::from(range);
@@ -77,7 +77,7 @@ fn is_without_range(keys: &BlockReader<'_>, range: u32, zones: &[TrackZone]) -> 
 }
 
 fn parse_zones(
-    keys: &BlockReader<'_>,
+    keys: &KeyReader<'_>,
     bounds: &DriveBounds,
     sparing: Option<SparingScheme>,
 ) -> Option<(Vec<ZoneSpans>, Vec<TrackZone>)> {
@@ -101,13 +101,13 @@ fn parse_zones(
                 return None;
             }
         };
-        let (slips, defects, zone) = parse_zone(block, bounds, sparing, keys.findings)?;
+        let parsed = parse_zone(block, bounds, sparing, keys.findings)?;
         places.push(ZoneSpans {
             zone_span: value.span.clone(),
-            slips,
-            defects,
+            slips: parsed.slips,
+            defects: parsed.defects,
         });
-        zones.push(zone);
+        zones.push(parsed.zone);
     }
     Some((places, zones))
 }
@@ -137,13 +137,20 @@ impl ZoneSpans {
     }
 }
 
+/// Zone, with the spans of its slips and defects.
+struct ParsedZone {
+    zone: TrackZone,
+    slips: SpannedNumbers,
+    defects: SpannedNumbers,
+}
+
 fn parse_zone(
     block: &ParameterBlock,
     bounds: &DriveBounds,
     sparing: Option<SparingScheme>,
     findings: &ImportFindings,
-) -> Option<(SpannedNumbers, SpannedNumbers, TrackZone)> {
-    let keys = BlockReader::new(block, findings);
+) -> Option<ParsedZone> {
+    let keys = KeyReader::new(block, findings);
     let most = u64::from(ZonedLayout::CYLINDERS_MAX) - 1;
     let first_cylinder = keys.read_count_at_most("First cylinder number", most);
     let last_cylinder = keys.read_count_at_most("Last cylinder number", most);
@@ -188,12 +195,16 @@ fn parse_zone(
             .map(|pair| (pair[0].0, pair[1].0))
             .collect(),
     };
-    Some((slips, defects, zone))
+    Some(ParsedZone {
+        zone,
+        slips,
+        defects,
+    })
 }
 
 /// Warns if zones extend beyond the cylinders of the drive, which DiskSim accepts. Files extracted
 /// from drives often have one cylinder too few, because they count from 0.
-fn check_last_cylinder(keys: &BlockReader<'_>, bounds: &DriveBounds, last: u64) {
+fn check_last_cylinder(keys: &KeyReader<'_>, bounds: &DriveBounds, last: u64) {
     let cylinders = u64::from(bounds.cylinder_count);
     let Some(entry) = keys.find("Last cylinder number") else {
         return;
@@ -211,7 +222,7 @@ fn check_last_cylinder(keys: &BlockReader<'_>, bounds: &DriveBounds, last: u64) 
 
 type SpannedNumbers = Vec<(u64, SourceSpan)>;
 
-fn parse_numbers(keys: &BlockReader<'_>, key: &str) -> Option<SpannedNumbers> {
+fn parse_numbers(keys: &KeyReader<'_>, key: &str) -> Option<SpannedNumbers> {
     let (_, values) = keys.read_optional_list(key)?;
     let mut numbers = Vec::with_capacity(values.len());
     for value in values {

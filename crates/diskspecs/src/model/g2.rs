@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DriveBounds, TrackSkews};
 use crate::files::SpecificationFiles;
-use crate::keys::{BlockReader, ImportFindings};
+use crate::keys::{ImportFindings, KeyReader};
 use crate::layout::{MappedExtent, MappedLayout, MappedTrackZone, ZonedLayout};
 use crate::mechanics::read_named_file;
 use crate::text::{ParameterBlock, ValueKind, shorten_text};
@@ -16,7 +16,7 @@ pub(super) fn parse_mapped_layout(
     files: &SpecificationFiles,
     findings: &ImportFindings,
 ) -> Option<MappedLayout> {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let map = keys.read_word("Layout Map File");
     let map = map.and_then(|(entry, name)| read_named_file(&keys, entry, name, files));
     let zones = keys.read_list("Zones");
@@ -54,7 +54,7 @@ pub(super) fn parse_mapped_layout(
 }
 
 fn parse_zone(block: &ParameterBlock, findings: &ImportFindings) -> Option<MappedTrackZone> {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let most = u64::from(ZonedLayout::CYLINDERS_MAX) - 1;
     let first_cylinder = keys.read_count_at_most("First cylinder number", most);
     let last_cylinder = keys.read_count_at_most("Last cylinder number", most);

@@ -2,7 +2,7 @@
 
 use diskperf_diagnostics::{Problem, SourceSpan};
 
-use crate::keys::{BlockReader, ImportFindings, to_number, to_unsigned};
+use crate::keys::{ImportFindings, KeyReader, to_number, to_unsigned};
 use crate::layout::{IndexEntry, IndexedContent, IndexedLayout, RemappedBlocks, TrackRange};
 use crate::text::{ParameterBlock, ParameterValue, ValueKind};
 
@@ -10,7 +10,7 @@ pub(super) fn parse_indexed_layout(
     block: &ParameterBlock,
     findings: &ImportFindings,
 ) -> Option<IndexedLayout> {
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let tracks = keys.read_list("TP").map(|(_, values)| parse_tracks(values));
     let indices = keys
         .read_list("IDX")

@@ -7,7 +7,7 @@ mod g4;
 use diskperf_diagnostics::Problem;
 
 use crate::files::SpecificationFiles;
-use crate::keys::{BlockReader, ImportFindings};
+use crate::keys::{ImportFindings, KeyReader};
 use crate::layout::{BlockLayout, ZonedLayout};
 use crate::mechanics::{self, Mechanics};
 use crate::text::{ParameterBlock, shorten_text};
@@ -45,7 +45,7 @@ pub(crate) fn parse_model(
         findings.report_error(problem.at(&block.kind, "expected `dm_disk`"));
         return None;
     }
-    let keys = BlockReader::new(block, findings);
+    let keys = KeyReader::new(block, findings);
     let most = u64::from(ZonedLayout::CYLINDERS_MAX);
     let declared_blocks = keys.read_count("Block count");
     let cylinders = keys.read_limited_count("Number of cylinders", most);
@@ -115,7 +115,7 @@ fn last_cylinder(layout: &ZonedLayout) -> Option<u32> {
     layout.zones().last().map(|zone| zone.last_cylinder)
 }
 
-fn check_block_count(keys: &BlockReader<'_>, model: &DriveModel) {
+fn check_block_count(keys: &KeyReader<'_>, model: &DriveModel) {
     let blocks = model.layout.block_count();
     let Some(entry) = keys.find("Block count") else {
         return;
@@ -139,7 +139,7 @@ enum SkewUnits {
 }
 
 impl SkewUnits {
-    fn from_block(keys: &BlockReader<'_>) -> SkewUnits {
+    fn from_block(keys: &KeyReader<'_>) -> SkewUnits {
         let Some(entry) = keys.find("Skew units") else {
             return SkewUnits::Sectors;
         };
@@ -178,7 +178,7 @@ struct TrackSkews {
 
 impl TrackSkews {
     fn parse_skews(
-        keys: &BlockReader<'_>,
+        keys: &KeyReader<'_>,
         offset: &str,
         sectors_per_track: u32,
     ) -> Option<TrackSkews> {

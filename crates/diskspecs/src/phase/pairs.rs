@@ -149,7 +149,14 @@ impl AngleReferences {
         let mut ends = Vec::with_capacity(count / stride + 1);
         // A stride that shares a factor with the order of pairs would favour some references.
         let mut wanted = 0;
-        for (number, (group, first, second)) in self
+        for (
+            number,
+            NearbyPair {
+                group,
+                first,
+                second,
+            },
+        ) in self
             .nearby_pairs(completions_us, gap_us, cylinders)
             .enumerate()
         {
@@ -182,10 +189,10 @@ impl AngleReferences {
         completions_us: &'r [f64],
         gap_us: f64,
         cylinders: u32,
-    ) -> impl Iterator<Item = (usize, &'r AngleReference, &'r AngleReference)> {
-        let of_group = move |(number, group): (usize, &'r Vec<AngleReference>)| {
-            group.iter().enumerate().flat_map(move |(at, first)| {
-                group[at + 1..]
+    ) -> impl Iterator<Item = NearbyPair<'r>> {
+        let of_group = move |(group, references): (usize, &'r Vec<AngleReference>)| {
+            references.iter().enumerate().flat_map(move |(at, first)| {
+                references[at + 1..]
                     .iter()
                     .take_while(move |second| second.cylinder - first.cylinder <= cylinders)
                     .filter(move |second| {
@@ -193,11 +200,23 @@ impl AngleReferences {
                             - completions_us[first.request_index];
                         gap.abs() <= gap_us
                     })
-                    .map(move |second| (number, first, second))
+                    .map(move |second| NearbyPair {
+                        group,
+                        first,
+                        second,
+                    })
             })
         };
         self.reference_groups.iter().enumerate().flat_map(of_group)
     }
+}
+
+/// Two references of one group that are near in time and cylinders.
+struct NearbyPair<'r> {
+    /// Index of the group.
+    group: usize,
+    first: &'r AngleReference,
+    second: &'r AngleReference,
 }
 
 /// Position of a block within the area that has one angular origin.

@@ -34,6 +34,30 @@ const COSINE_SHARE_RETAINED: f64 = 0.96;
 /// Number of parts in the jackknife estimate of the period's error.
 const JACKKNIFE_PARTS: usize = 8;
 
+/// Pairs after widening, with the motion that fits them.
+struct WidenedPairs {
+    pairs: ReferencePairs,
+    motion: PlatterMotion,
+    /// Longest time between the requests of a pair, in microseconds.
+    gap_us: f64,
+}
+
+/// Highest sum of cosines over the skew corrections, in revolutions, that reach it.
+#[derive(Clone, Copy)]
+struct BestBin {
+    cosine_sum: f64,
+    track_skew: f64,
+    cylinder_skew: f64,
+}
+
+impl BestBin {
+    const NONE: Self = Self {
+        cosine_sum: f64::NEG_INFINITY,
+        track_skew: 0.0,
+        cylinder_skew: 0.0,
+    };
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PlatterMotion {
     period_us: f64,
@@ -83,8 +107,11 @@ impl PeriodSearch<'_> {
         let close = best.pairs;
         let turning = self.refine_motion(&close.pairs, best.motion, best.gap_us_max);
         let r_close = mean_direction(&close.pairs, &turning);
-        let (wide, turning, gap_us) =
-            self.widen_gap(&close, turning, best.gap_us_max, best.cylinder_distance_max);
+        let WidenedPairs {
+            pairs: wide,
+            motion: turning,
+            gap_us,
+        } = self.widen_gap(&close, turning, best.gap_us_max, best.cylinder_distance_max);
         let r = mean_direction(&wide.pairs, &turning);
         Some(PeriodEstimate {
             period_us: turning.period_us,
@@ -193,7 +220,7 @@ impl PeriodSearch<'_> {
                 }
             })
             .collect();
-        let (mut best, mut found) = (f64::NEG_INFINITY, (0, 0.0, 0.0));
+        let (mut best, mut best_step) = (BestBin::NONE, 0);
         let mut sums = vec![Phasor::default(); corrections.bin_count()];
         for number in 0..=steps {
             sums.fill(Phasor::default());
@@ -201,23 +228,22 @@ impl PeriodSearch<'_> {
                 sums[term.bin] = sums[term.bin].plus(term.phasor);
                 term.phasor = term.phasor.times(term.phasor_step);
             }
-            let (score, track_skew, cylinder_skew) = corrections.best_bin(&sums);
-            if score > best {
-                (best, found) = (score, (number, track_skew, cylinder_skew));
+            let bin = corrections.best_bin(&sums);
+            if bin.cosine_sum > best.cosine_sum {
+                (best, best_step) = (bin, number);
             }
         }
-        let (number, track_skew, cylinder_skew) = found;
         PeriodCandidate {
             gap_us_max: gap_us,
             cylinder_distance_max: cylinders,
             motion: PlatterMotion {
-                period_us: nominal_us / (low + step * number as f64),
+                period_us: nominal_us / (low + step * best_step as f64),
                 transfer_us,
-                track_skew_change: track_skew,
-                cylinder_skew_change: cylinder_skew,
+                track_skew_change: best.track_skew,
+                cylinder_skew_change: best.cylinder_skew,
             },
             trial_count: 2.0 * (steps + 1) as f64 * corrections.trial_count(),
-            evidence_nats: evidence_nats(best, pairs.pairs.len(), pairs.eigenvalue_max),
+            evidence_nats: evidence_nats(best.cosine_sum, pairs.pairs.len(), pairs.eigenvalue_max),
             pairs,
         }
     }
@@ -275,23 +301,31 @@ impl PeriodSearch<'_> {
         turning: PlatterMotion,
         gap_us: f64,
         cylinders: u32,
-    ) -> (ReferencePairs, PlatterMotion, f64) {
-        let least = COSINE_SHARE_RETAINED * pairs_mean_cosine(&close.pairs, &turning);
-        let mut held = (close.clone(), turning, gap_us);
+    ) -> WidenedPairs {
+        let cosine_min = COSINE_SHARE_RETAINED * pairs_mean_cosine(&close.pairs, &turning);
+        let mut widest = WidenedPairs {
+            pairs: close.clone(),
+            motion: turning,
+            gap_us,
+        };
         let span_us = self.trace_span_us();
-        while held.2 < span_us {
-            let width = 0.2 * self.assumptions.period_us / held.2;
-            let gap_us = (2.0 * held.2).min(span_us);
+        while widest.gap_us < span_us {
+            let width = 0.2 * self.assumptions.period_us / widest.gap_us;
+            let gap_us = (2.0 * widest.gap_us).min(span_us);
             let pairs = self.select_pairs(gap_us, cylinders);
-            let mut turning = held.1;
-            turning.period_us = best_period(&pairs.pairs, &turning, width);
-            turning.period_us = best_period(&pairs.pairs, &turning, width / 20.0);
-            if pairs_mean_cosine(&pairs.pairs, &turning) < least {
+            let mut motion = widest.motion;
+            motion.period_us = best_period(&pairs.pairs, &motion, width);
+            motion.period_us = best_period(&pairs.pairs, &motion, width / 20.0);
+            if pairs_mean_cosine(&pairs.pairs, &motion) < cosine_min {
                 break;
             }
-            held = (pairs, turning, gap_us);
+            widest = WidenedPairs {
+                pairs,
+                motion,
+                gap_us,
+            };
         }
-        held
+        widest
     }
 
     /// Returns the transfer time with the highest mean cosine. Pairs of unequal request lengths
@@ -409,8 +443,8 @@ impl SkewCorrections {
 
     /// Returns the highest sum of cosines, with the corrections of track and cylinder skew that
     /// reach it.
-    fn best_bin(&self, sums: &[Phasor]) -> (f64, f64, f64) {
-        let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
+    fn best_bin(&self, sums: &[Phasor]) -> BestBin {
+        let mut best = BestBin::NONE;
         let mut by_cylinder = vec![Phasor::default(); self.cylinder_step_count];
         for (track_skew, turns) in self
             .track_skews
@@ -435,8 +469,12 @@ impl SkewCorrections {
                     .zip(turns)
                     .map(|(sum, turn)| sum.real * turn.real - sum.imaginary * turn.imaginary)
                     .sum();
-                if sum > best.0 {
-                    best = (sum, *track_skew, *cylinder_skew);
+                if sum > best.cosine_sum {
+                    best = BestBin {
+                        cosine_sum: sum,
+                        track_skew: *track_skew,
+                        cylinder_skew: *cylinder_skew,
+                    };
                 }
             }
         }

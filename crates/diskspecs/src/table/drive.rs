@@ -3,8 +3,8 @@
 use super::KeyEffect::{Ignored, Substituted, Used};
 use super::run::DISKSIM_OUTPUT;
 use super::{
-    BlockKey, IntegerMax, block, flag, integer, integer_at_least, integer_between, integer_range,
-    share, time_ms,
+    IntegerMax, SpecificationKey, block, flag, integer, integer_at_least, integer_between,
+    integer_range, share, time_ms,
 };
 
 const NO_MEASURED_HITS: &str = "no measured drive has such hits";
@@ -21,7 +21,7 @@ const SEGMENTS: &str = "Number of buffer segments";
 const SEGMENT_BLOCKS: &str = "Segment size (in blks)";
 
 #[rustfmt::skip]
-pub(super) const DISK: &[BlockKey] = &[
+pub(super) const DISK: &[SpecificationKey] = &[
     block("Model", Used),
     block("Scheduler", Used),
     integer_at_least("Max queue length", 0, Used),
@@ -95,7 +95,7 @@ const POSITIONING_FROM_ARM_START: &str =
     "the modelled drive predicts positioning from the start of the seek";
 
 #[rustfmt::skip]
-pub(super) const QUEUE: &[BlockKey] = &[
+pub(super) const QUEUE: &[SpecificationKey] = &[
     integer_between("Scheduling policy", 1, 28, Used),
     integer_between("Cylinder mapping strategy", 0, 6, Ignored("the modelled drive uses the cylinders of its sectors")),
     time_ms("Write initiation delay", Substituted(0.0, POSITIONING_FROM_ARM_START)),

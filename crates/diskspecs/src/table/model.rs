@@ -2,12 +2,12 @@
 
 use super::KeyEffect::{Ignored, Used};
 use super::{
-    BlockKey, block, integer, integer_at_least, integer_between, list, number, number_range,
-    optional, time_ms, word,
+    SpecificationKey, block, integer, integer_at_least, integer_between, list, number,
+    number_range, optional, time_ms, word,
 };
 
 #[rustfmt::skip]
-pub(super) const DISK: &[BlockKey] = &[
+pub(super) const DISK: &[SpecificationKey] = &[
     integer_at_least("Block count", 0, Ignored("the sum of the layout holds")),
     integer_at_least("Number of data surfaces", 1, Used),
     integer_at_least("Number of cylinders", 1, Used),
@@ -16,7 +16,7 @@ pub(super) const DISK: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const MECHANICS: &[BlockKey] = &[
+pub(super) const MECHANICS: &[SpecificationKey] = &[
     word("Access time type", Ignored("the time of an access is that of its parts")),
     optional(time_ms("Constant access time", Ignored("the time of an access is that of its parts"))),
     word("Seek type", Used),
@@ -34,7 +34,7 @@ pub(super) const MECHANICS: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const ZONED: &[BlockKey] = &[
+pub(super) const ZONED: &[SpecificationKey] = &[
     integer_between("LBN-to-PBN mapping scheme", 0, 2, Used),
     integer_between("Sparing scheme used", 0, 10, Used),
     integer_at_least("Rangesize for sparing", 1, Used),
@@ -43,7 +43,7 @@ pub(super) const ZONED: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const ZONE: &[BlockKey] = &[
+pub(super) const ZONE: &[SpecificationKey] = &[
     integer_at_least("First cylinder number", 0, Used),
     integer_at_least("Last cylinder number", 0, Used),
     integer_at_least("Blocks per track", 1, Used),
@@ -58,7 +58,7 @@ pub(super) const ZONE: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const MAPPED: &[BlockKey] = &[
+pub(super) const MAPPED: &[SpecificationKey] = &[
     word("Layout Map File", Used),
     list("Zones", Used),
 ];
@@ -66,7 +66,7 @@ pub(super) const MAPPED: &[BlockKey] = &[
 const MAPPED_BLOCKS: &str = "the map determines the block positions";
 
 #[rustfmt::skip]
-pub(super) const MAPPED_ZONE: &[BlockKey] = &[
+pub(super) const MAPPED_ZONE: &[SpecificationKey] = &[
     integer_at_least("First cylinder number", 0, Used),
     integer_at_least("Last cylinder number", 0, Used),
     integer_at_least("First LBN", 0, Ignored(MAPPED_BLOCKS)),
@@ -79,7 +79,7 @@ pub(super) const MAPPED_ZONE: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const INDEXED: &[BlockKey] = &[
+pub(super) const INDEXED: &[SpecificationKey] = &[
     list("TP", Used),
     list("IDX", Used),
     list("Slips", Used),

@@ -3,8 +3,8 @@
 
 use super::KeyEffect::{Ignored, Used};
 use super::{
-    BlockKey, block, flag, integer, integer_at_least, integer_between, list, number, optional,
-    positive, share, time_ms, word,
+    SpecificationKey, block, flag, integer, integer_at_least, integer_between, list, number,
+    optional, positive, share, time_ms, word,
 };
 
 pub(crate) const DISKSIM_OUTPUT: &str = "affects only DiskSim's output";
@@ -17,7 +17,7 @@ const ALONE_ON_BUS: &str = "the drive is alone on its bus";
 const DRIVE_TIME_ONLY: &str = "only the drive's time is measured";
 
 #[rustfmt::skip]
-pub(super) const BUS: &[BlockKey] = &[
+pub(super) const BUS: &[SpecificationKey] = &[
     integer_between("type", 1, 2, Ignored(ALONE_ON_BUS)),
     integer_between("Arbitration type", 1, 2, Ignored(ALONE_ON_BUS)),
     number("Arbitration time", Used),
@@ -27,7 +27,7 @@ pub(super) const BUS: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const CONTROLLER: &[BlockKey] = &[
+pub(super) const CONTROLLER: &[SpecificationKey] = &[
     integer_between("type", 1, 3, Ignored("a controller passes requests on: its cache is not modelled")),
     time_ms("Scale for delays", Used),
     number("Bulk sector transfer time", Used),
@@ -39,7 +39,7 @@ pub(super) const CONTROLLER: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const DRIVER: &[BlockKey] = &[
+pub(super) const DRIVER: &[SpecificationKey] = &[
     integer_at_least("type", 0, Ignored(ONE_REQUEST_AT_A_TIME)),
     number("Constant access time", Ignored(DRIVE_TIME_ONLY)),
     flag("Use queueing in subsystem", Ignored(ONE_REQUEST_AT_A_TIME)),
@@ -47,7 +47,7 @@ pub(super) const DRIVER: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const LOGORG: &[BlockKey] = &[
+pub(super) const LOGORG: &[SpecificationKey] = &[
     word("Addressing mode", Ignored(SINGLE_DRIVE)),
     word("Distribution scheme", Ignored(SINGLE_DRIVE)),
     word("Redundancy scheme", Ignored(SINGLE_DRIVE)),
@@ -67,7 +67,7 @@ pub(super) const LOGORG: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const SYNTHGEN: &[BlockKey] = &[
+pub(super) const SYNTHGEN: &[SpecificationKey] = &[
     integer_at_least("Storage capacity per device", 1, Ignored(LOAD_FROM_TRACE)),
     list("devices", Ignored(LOAD_FROM_TRACE)),
     integer_at_least("Blocking factor", 1, Ignored(LOAD_FROM_TRACE)),
@@ -85,7 +85,7 @@ pub(super) const SYNTHGEN: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const SYNTHIO: &[BlockKey] = &[
+pub(super) const SYNTHIO: &[SpecificationKey] = &[
     integer_at_least("Number of I/O requests to generate", 1, Ignored(LOAD_FROM_TRACE)),
     positive("Maximum time of trace generated", Ignored(LOAD_FROM_TRACE)),
     flag("System call/return with each request", Ignored(LOAD_FROM_TRACE)),
@@ -95,13 +95,13 @@ pub(super) const SYNTHIO: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const PROCESS_FLOW: &[BlockKey] = &[
+pub(super) const PROCESS_FLOW: &[SpecificationKey] = &[
     integer_at_least("Number of processors", 1, Ignored(LOAD_FROM_TRACE)),
     time_ms("Process-Flow Time Scale", Ignored(LOAD_FROM_TRACE)),
 ];
 
 #[rustfmt::skip]
-pub(super) const SIMPLE_DISK: &[BlockKey] = &[
+pub(super) const SIMPLE_DISK: &[SpecificationKey] = &[
     block("Scheduler", Ignored(CONSTANT_TIMES)),
     integer_at_least("Max queue length", 0, Ignored(CONSTANT_TIMES)),
     integer_at_least("Block count", 1, Ignored(CONSTANT_TIMES)),
@@ -117,7 +117,7 @@ pub(super) const SIMPLE_DISK: &[BlockKey] = &[
 /// Keys of a cache block. DiskSim names the ranges of its cache policies, from `CACHE_REPLACE_MIN`
 /// to `CACHE_PREFETCH_MAX`, but not their numbers, so any whole number is accepted.
 #[rustfmt::skip]
-pub(super) const CACHE_MEMORY: &[BlockKey] = &[
+pub(super) const CACHE_MEMORY: &[SpecificationKey] = &[
     integer_at_least("Cache size", 0, Ignored(SEPARATE_CACHE)),
     optional(list("SLRU segments", Ignored(SEPARATE_CACHE))),
     integer_at_least("Line size", 0, Ignored(SEPARATE_CACHE)),
@@ -139,13 +139,13 @@ pub(super) const CACHE_MEMORY: &[BlockKey] = &[
 ];
 
 #[rustfmt::skip]
-pub(super) const IOSIM: &[BlockKey] = &[
+pub(super) const IOSIM: &[SpecificationKey] = &[
     optional(number("I/O Trace Time Scale", Ignored(LOAD_FROM_TRACE))),
     optional(list("I/O Mappings", Ignored(LOAD_FROM_TRACE))),
 ];
 
 #[rustfmt::skip]
-pub(super) const GLOBAL: &[BlockKey] = &[
+pub(super) const GLOBAL: &[SpecificationKey] = &[
     optional(integer("Init Seed", Ignored(LOAD_FROM_TRACE))),
     optional(flag("Init Seed with time", Ignored(LOAD_FROM_TRACE))),
     optional(integer("Real Seed", Ignored(LOAD_FROM_TRACE))),

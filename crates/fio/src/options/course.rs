@@ -2,7 +2,8 @@
 
 use super::{OptionKey, applied_option, ineffective_option, parse_per_direction};
 use crate::job::{
-    ArrivalProcess, EndedJobs, IgnoredErrors, SteadyLimit, SteadyMetric, ThinkEvent, Verification,
+    ArrivalProcess, EndedJobs, IgnoredErrors, SteadyLimit, SteadyMetric, SteadyState, ThinkEvent,
+    Verification,
 };
 use crate::reader::shorten_text;
 use crate::value::{DefaultTimeUnit, OptionValue};
@@ -190,11 +191,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     }),
     applied_option("steadystate", |job, w| {
-        let (criterion, slope, limit) = parse_steady_state(&w.value()?)?;
-        let steady = &mut job.steady;
-        (steady.metric, steady.uses_slope, steady.limit) = (criterion, slope, limit);
-        steady.is_enabled = true;
-        Ok(())
+        parse_steady_state(&w.value()?, &mut job.steady)
     })
     .with_aliases(&["ss"]),
     applied_option("steadystate_duration", |job, w| {
@@ -356,10 +353,8 @@ fn parse_delay(value: &OptionValue<'_>) -> Result<(u64, u64), Problem> {
     Ok((low.min(high), low.max(high)))
 }
 
-/// Reads a steady-state criterion such as `iops_slope:0.3%`.
-fn parse_steady_state(
-    value: &OptionValue<'_>,
-) -> Result<(SteadyMetric, bool, SteadyLimit), Problem> {
+/// Reads a steady-state criterion such as `iops_slope:0.3%`, and enables the detection.
+fn parse_steady_state(value: &OptionValue<'_>, steady: &mut SteadyState) -> Result<(), Problem> {
     let choices = [
         ("iops", (SteadyMetric::Iops, false)),
         ("iops_slope", (SteadyMetric::Iops, true)),
@@ -369,7 +364,7 @@ fn parse_steady_state(
         ("lat_slope", (SteadyMetric::Latency, true)),
     ];
     let (word, limit) = value.split_once(&[':']);
-    let (criterion, slope) = word.parse_choice(&choices)?;
+    let (metric, uses_slope) = word.parse_choice(&choices)?;
     let Some(limit) = limit else {
         let problem = value.error(
             "the steady-state criterion has no limit",
@@ -377,7 +372,7 @@ fn parse_steady_state(
         );
         return Err(problem.help(format!("write `{}:LIMIT` or `{0}:LIMIT%`", word.text())));
     };
-    let limit = match (limit.text().strip_suffix('%'), criterion) {
+    let limit = match (limit.text().strip_suffix('%'), metric) {
         (Some(digits), _) => {
             SteadyLimit::Percent(limit.subvalue(0..digits.len()).parse_float(0.0..=100.0)?)
         }
@@ -387,7 +382,9 @@ fn parse_steady_state(
             limit.parse_time_us(DefaultTimeUnit::Microseconds)? as f64 * 1000.0,
         ),
     };
-    Ok((criterion, slope, limit))
+    (steady.metric, steady.uses_slope, steady.limit) = (metric, uses_slope, limit);
+    steady.is_enabled = true;
+    Ok(())
 }
 
 const VERIFICATIONS: [(&str, Verification); 19] = {

@@ -4,7 +4,9 @@
 use super::check::check;
 use super::{acts_as, rig};
 use diskperf_calibration::entry::DriveEntry;
-use diskperf_diskspecs::table::{BLOCK_TABLES, BlockKey, IntegerMax, KeyEffect, LegalValues};
+use diskperf_diskspecs::table::{
+    BLOCK_TABLES, IntegerMax, KeyEffect, LegalValues, SpecificationKey,
+};
 use diskperf_diskspecs::{Errors, KeySpans, SpecificationFiles, import};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -308,7 +310,7 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
 }
 
 /// Returns the smallest and largest values of a number in use, as far as the other keys permit.
-fn extremes(key: &BlockKey) -> Vec<String> {
+fn extremes(key: &SpecificationKey) -> Vec<String> {
     let any = i64::from(i32::MAX);
     let numbers = |min: f64, max: f64| vec![format!("{min:?}"), format!("{max:?}")];
     match key.legal_values {
@@ -347,7 +349,7 @@ const NOT_FREE: [&str; 11] = [
 #[test]
 fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
     // Of a name that is in two blocks, the first one is changed.
-    let mut keys: BTreeMap<&str, &BlockKey> = BTreeMap::new();
+    let mut keys: BTreeMap<&str, &SpecificationKey> = BTreeMap::new();
     for key in BLOCK_TABLES.iter().flat_map(|block| block.keys) {
         keys.entry(key.name).or_insert(key);
     }
