@@ -72,7 +72,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     Ok(DONE)
 }
 
-fn refused(error: ServeError) -> LaboratoryError {
+pub(super) fn refused(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
