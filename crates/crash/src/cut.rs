@@ -118,6 +118,12 @@ fn stream(seed: u64, position: usize, name: &str) -> Stream {
 }
 
 fn torn(log: &Log, request: usize, stream: &mut Stream) -> Fate {
+    if log.requests[request].is_long_zeroes() {
+        return match stream.chance(0.5) {
+            true => Fate::Kept,
+            false => Fate::Lost,
+        };
+    }
     let units = log.requests[request].units.clone();
     let kept: Box<[bool]> = units.map(|_| stream.chance(0.5)).collect();
     match (kept.contains(&true), kept.contains(&false)) {

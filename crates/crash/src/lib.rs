@@ -19,6 +19,7 @@
 
 mod cut;
 mod log;
+pub mod log_writes;
 mod minimise;
 mod overlay;
 mod recording;

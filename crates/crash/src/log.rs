@@ -56,6 +56,13 @@ impl Request {
         self.kind != RequestKind::Flush
     }
 
+    /// Reports whether the request makes a range zero that is too long for an entry for each of
+    /// its units.
+    pub(crate) fn is_long_zeroes(&self) -> bool {
+        let is_zeroes = matches!(self.kind, RequestKind::Trim | RequestKind::WriteZeroes);
+        is_zeroes && self.units.end - self.units.start >= LONG_UNITS_MIN
+    }
+
     /// Reports whether the drive must keep the change after a cut before this entry.
     pub fn is_durable_at(&self, position: usize) -> bool {
         self.durable.is_some_and(|durable| durable < position)
@@ -104,10 +111,17 @@ pub struct Log {
     pub begin: usize,
     /// Index after the last entry of the workload.
     pub end: usize,
-    /// Requests that change each unit, in order of completion; those that never complete come
-    /// last.
+    /// Request indexes in order of completion; requests that never complete come last.
+    order: Vec<u32>,
+    /// Places in `order` of the requests that change each unit, ascending.
     versions: HashMap<u64, Vec<u32>>,
+    /// Places in `order` of the long ranges of zeroes, ascending. A trim of a whole drive has no
+    /// entry for each unit.
+    long_zeroes: Vec<u32>,
 }
+
+/// Number of units from which a range of zeroes is long.
+const LONG_UNITS_MIN: u64 = 4096;
 
 impl Log {
     pub(crate) fn new(
@@ -122,9 +136,15 @@ impl Log {
         let key = |index: &u32| requests[*index as usize].completed.unwrap_or(usize::MAX);
         order.sort_by_key(key);
         let mut versions: HashMap<u64, Vec<u32>> = HashMap::new();
-        for index in order {
-            for unit in requests[index as usize].units.clone() {
-                versions.entry(unit).or_default().push(index);
+        let mut long_zeroes = Vec::new();
+        for (place, index) in (0..).zip(&order) {
+            let request = &requests[*index as usize];
+            if request.is_long_zeroes() {
+                long_zeroes.push(place);
+                continue;
+            }
+            for unit in request.units.clone() {
+                versions.entry(unit).or_default().push(place);
             }
         }
         Self {
@@ -135,7 +155,9 @@ impl Log {
             marks,
             begin: workload.start,
             end: workload.end,
+            order,
             versions,
+            long_zeroes,
         }
     }
 
@@ -164,13 +186,21 @@ impl Log {
 
     /// Returns the contents of a unit after a cut; `None` where it reads as zeroes.
     pub fn read(&self, cut: &Cut, unit: u64) -> Option<&[u8]> {
-        let versions = self.versions.get(&unit)?;
-        let kept = versions.iter().rev().find(|&&index| {
-            let request = &self.requests[index as usize];
-            request.submitted < cut.position
-                && (request.is_durable_at(cut.position) || cut.keeps(self, index as usize, unit))
-        });
-        self.data(*kept? as usize, unit)
+        let is_kept = |place: &&u32| {
+            let index = self.order[**place as usize] as usize;
+            let request = &self.requests[index];
+            request.units.contains(&unit)
+                && request.submitted < cut.position
+                && (request.is_durable_at(cut.position) || cut.keeps(self, index, unit))
+        };
+        let own = self.versions.get(&unit);
+        let own = own.and_then(|places| places.iter().rev().find(is_kept))?;
+        let newer = self.long_zeroes.iter().rev();
+        let mut newer = newer.take_while(|place| *place > own);
+        if newer.any(|place| is_kept(&place)) {
+            return None;
+        }
+        self.data(self.order[*own as usize] as usize, unit)
     }
 
     fn data(&self, index: usize, unit: u64) -> Option<&[u8]> {

@@ -44,7 +44,7 @@ pub struct Recording {
     marks: Vec<Mark>,
     /// Completed changes that are not durable, oldest first.
     volatile: Vec<usize>,
-    /// Latest completed change of each unit.
+    /// Latest completed write of each unit that does not read as zeroes.
     newest: HashMap<u64, usize>,
     flush_count: u32,
     begin: usize,
@@ -166,8 +166,17 @@ impl Recording {
         } else {
             self.volatile.push(index);
         }
-        for unit in self.requests[index].units.clone() {
-            self.newest.insert(unit, index);
+        let request = &self.requests[index];
+        let units = request.units.clone();
+        match request.kind {
+            RequestKind::Write => self.newest.extend(units.map(|unit| (unit, index))),
+            // A trim of a whole drive has more units than were ever written.
+            _ if request.is_long_zeroes() => self.newest.retain(|unit, _| !units.contains(unit)),
+            _ => {
+                for unit in units {
+                    self.newest.remove(&unit);
+                }
+            }
         }
     }
 
@@ -215,8 +224,7 @@ impl Recording {
         let units = self.units(offset, into.len() as u64)?;
         let unit_bytes = self.unit_bytes as usize;
         for (unit, into) in units.zip(into.chunks_exact_mut(unit_bytes)) {
-            let newest = self.newest.get(&unit).map(|&index| &self.requests[index]);
-            match newest.filter(|request| request.kind == RequestKind::Write) {
+            match self.newest.get(&unit).map(|&index| &self.requests[index]) {
                 None => into.fill(0),
                 Some(request) => {
                     let at = (unit - request.units.start) as usize * unit_bytes;

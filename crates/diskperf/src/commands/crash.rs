@@ -8,13 +8,16 @@ use crate::commands::serve::refused;
 use crate::output::print;
 use crate::progress::CountProgress;
 use crate::signals::stop_on_signals;
-use diskperf_crash::Log;
+use diskperf_crash::{Log, log_writes};
 use diskperf_laboratory::crash::{self, CrashObserver, CrashOptions, RequestSource};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::resolve_drive;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Runs a workload on a modelled drive, cuts the power, and prints what was lost.
 pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Outcome {
@@ -28,7 +31,7 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Outcome
         seed: arguments.seed,
         jobs: arguments.jobs.map_or_else(available_threads, usize::from),
     };
-    let open = |option: &str, path: &Option<std::path::PathBuf>| {
+    let open = |option: &str, path: &Option<PathBuf>| {
         let path = path.as_deref();
         path.map(|path| Output::open_beside_table(option, path))
             .transpose()
@@ -60,10 +63,13 @@ pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Outcome
 }
 
 fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> {
-    let (Some(command), Some(drive)) = (&arguments.workload, &arguments.on) else {
-        return Err(LaboratoryError::Request(
-            "name a workload and a drive, or a log".to_owned(),
-        ));
+    let (command, drive) = match (&arguments.log, &arguments.workload, &arguments.on) {
+        (Some(log), ..) => return Ok(RequestSource::Log(Arc::new(read_log(log, arguments.size)?))),
+        (None, Some(command), Some(drive)) => (command, drive),
+        (None, ..) => {
+            let reason = "name a workload and a drive (`--on`), or a log (`--log`)";
+            return Err(LaboratoryError::Request(reason.to_owned()));
+        }
     };
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let drive = resolve_drive(&catalogue, drive, &arguments.settings).map_err(refused)?;
@@ -75,6 +81,14 @@ fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> 
     })
 }
 
+fn read_log(path: &Path, size_bytes: Option<u64>) -> Result<Log, LaboratoryError> {
+    let named = |error: &dyn std::fmt::Display| {
+        LaboratoryError::Request(format!("{}: {error}", path.display()))
+    };
+    let file = File::open(path).map_err(|error| named(&error))?;
+    log_writes::read(&mut BufReader::new(file), size_bytes).map_err(|error| named(&error))
+}
+
 /// Takes the log and the progress of a crash test.
 struct Watcher {
     export: Option<Output>,
@@ -82,8 +96,11 @@ struct Watcher {
 }
 
 impl CrashObserver for Watcher {
-    fn recorded(&mut self, _log: &Log) -> Result<(), LaboratoryError> {
-        Ok(())
+    fn recorded(&mut self, log: &Log) -> Result<(), LaboratoryError> {
+        let Some(export) = self.export.take() else {
+            return Ok(());
+        };
+        export.write_with(|output| log_writes::write(log, output).map_err(LaboratoryError::work))
     }
 
     fn checked(&mut self, checked_count: usize, cut_count: usize, failure_count: usize) {
