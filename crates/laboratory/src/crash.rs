@@ -9,7 +9,9 @@
 mod check;
 mod disks;
 mod filesystem;
+mod mounted;
 mod program;
+mod reply;
 mod report;
 mod search;
 mod workload;
@@ -20,10 +22,11 @@ use crate::{LaboratoryError, Recorder};
 use check::Slot;
 use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush};
 use diskperf_device::DeviceSpecification;
-use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
+use diskperf_system::host::fresh::{FreshKind, FreshSpec, enter_private_mounts};
 use diskperf_system::host::is_root;
 use diskperf_system::host::workspace::Workspace;
-use disks::{Disks, Mounted};
+use disks::Disks;
+use mounted::Mounted;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,7 +123,7 @@ fn crash_in(
 ) -> Result<CrashReport, LaboratoryError> {
     let jobs = match options.filesystem.kind {
         // Its kernel tells file systems by a number that all media share.
-        diskperf_system::host::fresh::FreshKind::Btrfs => 1,
+        FreshKind::Btrfs => 1,
         _ => options.jobs.max(1),
     };
     let disks = match &options.source {

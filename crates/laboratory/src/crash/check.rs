@@ -2,8 +2,9 @@
 //! the file system.
 
 use super::CrashOptions;
-use super::disks::{Disks, Mounted};
+use super::disks::Disks;
 use super::filesystem::slot_name;
+use super::mounted::Mounted;
 use super::program::{run_captured, shell};
 use super::workload::{MountedDisk, attach};
 use crate::LaboratoryError;
@@ -11,7 +12,6 @@ use diskperf_crash::{Cut, Log, Mark};
 use diskperf_system::host::child_group::GroupEnd;
 use diskperf_system::host::device::LoopDevice;
 use diskperf_system::host::fresh::{FreshSpec, check_filesystem};
-use diskperf_system::host::page_cache::drop_clean_pages;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -72,8 +72,8 @@ impl Slot {
         stop: &AtomicBool,
     ) -> Result<Verdict, LaboratoryError> {
         self.disks.put_medium(self.number, log, cut.clone());
-        // The device still has pages of the medium before, which all are clean.
-        drop_clean_pages(self.device.file()).map_err(LaboratoryError::work)?;
+        // The kernel still has pages of the medium before, which all are clean.
+        self.device.drop_pages().map_err(LaboratoryError::work)?;
         let device = self.device.device().path();
         let directory = self.folder.join("files");
         let disk = match MountedDisk::mount(&self.filesystem, device, &directory) {

@@ -1,21 +1,15 @@
 //! The modelled drive and the media under check, as files of one mount.
 
-use super::filesystem::{DiskFiles, PendingReply};
+use super::reply::PendingReply;
 use crate::LaboratoryError;
 use diskperf_crash::{Cut, Log, LyingFlush, Overlay, Recording};
 use diskperf_device::{DeviceSpecification, Drive, Unit, WriteCache};
 use diskperf_serve::{Client, Clock, Completed, ServedDrive, ServedRequest};
 use diskperf_sim::Streams;
-use diskperf_system::host::device::tool::Tool;
 use diskperf_system::host::fresh::FreshSpec;
-use fuser::{BackgroundSession, Config, MountOption};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Threads that read requests from the kernel. Requests to the drive wait elsewhere.
-const THREADS: usize = 4;
 
 /// Room for files on a file system whose size nobody chose.
 const PAYLOAD_BYTES: u64 = 48 << 20;
@@ -156,67 +150,5 @@ impl Client for Disks {
         if let Some(pending) = pending {
             self.finish(pending);
         }
-    }
-}
-
-/// Mount of the disks. A drop unmounts it.
-pub(super) struct Mounted {
-    disks: Arc<Disks>,
-    directory: PathBuf,
-    session: Option<BackgroundSession>,
-}
-
-impl Mounted {
-    pub(super) fn mount(disks: Arc<Disks>, directory: &Path) -> Result<Self, LaboratoryError> {
-        let failed = |error: std::io::Error| {
-            LaboratoryError::Work(format!(
-                "cannot mount {} by FUSE: {error}: see that /dev/fuse is there (`modprobe fuse`)",
-                directory.display()
-            ))
-        };
-        std::fs::create_dir(directory).map_err(failed)?;
-        let mut config = Config::default();
-        config.mount_options = vec![MountOption::FSName("diskperf-crash".to_owned())];
-        config.n_threads = Some(THREADS);
-        let files = DiskFiles::new(Arc::clone(&disks));
-        let session = fuser::spawn_mount(files, directory, &config).map_err(failed)?;
-        Ok(Self {
-            disks,
-            directory: directory.to_owned(),
-            session: Some(session),
-        })
-    }
-
-    pub(super) fn disks(&self) -> &Arc<Disks> {
-        &self.disks
-    }
-
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    pub(super) fn unmount(mut self) -> Result<(), LaboratoryError> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Result<(), LaboratoryError> {
-        let Some(session) = self.session.take() else {
-            return Ok(());
-        };
-        let unmounted = Tool::Umount.run_checked(&[self.directory.as_os_str()]);
-        if unmounted.is_err() {
-            // Gone from its place at once, and from the kernel with its last user.
-            let _ = Tool::Umount.run_checked(&["--lazy".as_ref(), self.directory.as_os_str()]);
-        }
-        let joined = session.join();
-        unmounted.map_err(LaboratoryError::work)?;
-        joined.map_err(LaboratoryError::work)
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        // Nobody is left to report to.
-        let _ = self.end();
     }
 }

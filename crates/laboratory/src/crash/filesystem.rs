@@ -1,6 +1,7 @@
 //! Files of the modelled drive, its marks and the media under check, for the kernel.
 
 use super::disks::{Disks, PendingRequest};
+use super::reply::PendingReply;
 use diskperf_crash::RequestKind as Recorded;
 use diskperf_serve::{RequestKind, ServedRequest};
 use fuser::{
@@ -35,41 +36,6 @@ pub(super) const DRIVE_NAME: &str = "drive";
 /// Returns the name of a slot's file.
 pub(super) fn slot_name(slot: usize) -> String {
     format!("medium-{slot}")
-}
-
-/// Answer that is sent when the drive completes its request.
-pub(super) enum PendingReply {
-    Read {
-        reply: ReplyData,
-        offset: u64,
-        bytes: u32,
-    },
-    Write {
-        reply: ReplyWrite,
-        bytes: u32,
-    },
-    Empty(ReplyEmpty),
-}
-
-impl PendingReply {
-    /// Sends the answer. `read` fills a buffer from an offset, and returns whether it could.
-    pub(super) fn send(self, read: impl FnOnce(u64, &mut [u8]) -> bool) {
-        match self {
-            Self::Empty(reply) => reply.ok(),
-            Self::Write { reply, bytes } => reply.written(bytes),
-            Self::Read {
-                reply,
-                offset,
-                bytes,
-            } => {
-                let mut buffer = vec![0; bytes as usize];
-                match read(offset, &mut buffer) {
-                    true => reply.data(&buffer),
-                    false => reply.error(Errno::EIO),
-                }
-            }
-        }
-    }
 }
 
 /// File that a request is for.
@@ -182,16 +148,6 @@ impl DiskFiles {
         };
         self.disks
             .submit(request, PendingRequest { recorded, reply });
-    }
-}
-
-impl PendingReply {
-    fn fail(self, error: Errno) {
-        match self {
-            Self::Empty(reply) => reply.error(error),
-            Self::Write { reply, .. } => reply.error(error),
-            Self::Read { reply, .. } => reply.error(error),
-        }
     }
 }
 

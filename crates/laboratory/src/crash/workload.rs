@@ -1,7 +1,7 @@
 //! The workload on a file system of the recorded drive.
 
-use super::disks::Mounted;
 use super::filesystem::{DRIVE_NAME, MARKS_NAME};
+use super::mounted::Mounted;
 use super::program::{run, shell};
 use crate::LaboratoryError;
 use diskperf_system::host::child_group::GroupEnd;
