@@ -41,6 +41,7 @@ mod resolution;
 mod setting;
 mod shape;
 mod system;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -57,6 +58,7 @@ pub use parameter::{Chooser, Origin, Parameter};
 pub use published::{BlockSize, Cell, Published};
 pub use reader::Reader;
 pub use system::System;
+pub use tables::TableReader;
 
 use diskperf_diagnostics::Problem;
 use file::File;

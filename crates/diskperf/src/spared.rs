@@ -7,13 +7,15 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 6] = [
+const OUTPUT_ARGUMENTS: [&str; 8] = [
     "output",
     "perfetto",
     "record",
     "report",
     "data_file",
     "socket",
+    "control",
+    "fault_log",
 ];
 
 /// Arguments whose text is never a file name.

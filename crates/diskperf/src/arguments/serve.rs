@@ -39,6 +39,12 @@ pub(crate) struct ServeArguments {
     /// Refuse writes, trims and zeroes
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Give the drive the faults of a file
+    #[arg(long = "fault", value_name = "FILE.toml")]
+    pub(crate) fault_files: Vec<PathBuf>,
+    /// Write a line of JSON for each request that a fault strikes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fault_log: Option<PathBuf>,
     /// How long, as 60s or 5m [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) lasts: Option<Duration>,

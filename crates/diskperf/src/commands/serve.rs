@@ -10,8 +10,8 @@ use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    OperationStatistics, PrivateDirectory, ServeError, Served, ServedOptions, StatisticsReport,
-    resolve_drive,
+    FaultLog, OperationStatistics, PrivateDirectory, ServeError, Served, ServedOptions,
+    StatisticsReport, read_faults, resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
 use serde_json::{Value, json};
@@ -32,6 +32,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     if let Some(path) = &arguments.data_file {
         require_data_file(path)?;
     }
+    let sectors = served_sectors(&specification, arguments.size).map_err(refused)?;
+    let faults = read_faults(&arguments.fault_files, arguments.seed, sectors).map_err(refused)?;
     let options = ServedOptions {
         data: arguments.data_file.clone(),
         size_bytes: arguments.size,
@@ -39,7 +41,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
         is_read_only: arguments.read_only,
         seed: arguments.seed,
         keeps_arrivals: false,
+        faults,
     };
+    let mut fault_log = open_fault_log(arguments)?;
     // Before anything is made that a signal would leave.
     let stop = stop_on_signals()?;
     let served = Arc::new(Served::start(&specification, &options).map_err(refused)?);
@@ -55,8 +59,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(refused)?;
     say_where(arguments, &served, server.uri());
-    let is_running = wait_for_end(arguments, &served, &stop);
+    let is_running = wait_for_end(arguments, &served, &stop, &mut fault_log)?;
     server.end();
+    log_strikes(arguments, &served, &mut fault_log)?;
     drop(directory);
     let synced = served.data.sync();
     let report = served.statistics.report(arguments.speed);
@@ -91,6 +96,34 @@ fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
     }
 }
 
+/// Opens the log of faults, which has its name from the start: it can be followed.
+fn open_fault_log(arguments: &ServeArguments) -> Result<Option<FaultLog>, LaboratoryError> {
+    let Some(path) = &arguments.fault_log else {
+        return Ok(None);
+    };
+    let output = Output::open_beside_table("--fault-log", path)?.begin(true)?;
+    Ok(Some(FaultLog::new(output)))
+}
+
+/// Writes the strikes since the last call to the log, if there is one.
+fn log_strikes(
+    arguments: &ServeArguments,
+    served: &Served,
+    log: &mut Option<FaultLog>,
+) -> Result<(), LaboratoryError> {
+    let taken = served.drive.take_strikes();
+    let (Some(log), Some(path)) = (log, &arguments.fault_log) else {
+        return Ok(());
+    };
+    let added = log.add(&taken, &served.drive.fault_states());
+    added.map_err(|error| {
+        LaboratoryError::Work(format!(
+            "--fault-log {}: cannot be written: {error}",
+            path.display()
+        ))
+    })
+}
+
 /// Says where the drive is served, and how it is used.
 fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
     let size = format_size(served.size_bytes);
@@ -112,7 +145,16 @@ fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
 
 /// Waits until the time is over or a signal comes. Returns whether the drive was served all
 /// the time.
-fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) -> bool {
+///
+/// # Errors
+///
+/// The log of faults cannot be written.
+fn wait_for_end(
+    arguments: &ServeArguments,
+    served: &Served,
+    stop: &AtomicBool,
+    fault_log: &mut Option<FaultLog>,
+) -> Result<bool, LaboratoryError> {
     let progress = TimeProgress::new(arguments.quiet, arguments.lasts);
     let start = Instant::now();
     while !stop.load(Ordering::SeqCst) {
@@ -123,12 +165,13 @@ fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) 
             break;
         }
         if !served.drive.is_running() {
-            return false;
+            return Ok(false);
         }
+        log_strikes(arguments, served, fault_log)?;
         thread::sleep(left.map_or(POLL, |left| left.min(POLL)));
         progress.show(served.statistics.requests(), 0);
     }
-    true
+    Ok(true)
 }
 
 fn format_report(
@@ -144,14 +187,14 @@ fn format_report(
         }
         OutputFormat::Table => Ok(format!(
             "{}\n\n{}",
-            summary(arguments, report),
+            summary(arguments, served, report),
             listing.render(OutputFormat::Table, width())
         )),
         format => Ok(listing.render(format, width())),
     }
 }
 
-fn summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
+fn summary(arguments: &ServeArguments, served: &Served, report: &StatisticsReport) -> String {
     let count = |number: u64, one: &str| match number {
         1 => format!("1 {one}"),
         _ => format!("{number} {one}s"),
@@ -169,8 +212,17 @@ fn summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
             late.join(", ")
         ),
     };
+    let faults = served.drive.fault_states().into_iter().map(|fault| {
+        let off = if fault.is_on { "" } else { ", off at the end" };
+        let struck = count(fault.strikes, "request");
+        format!(
+            "\nfault {} ({}): struck {struck}{off}",
+            fault.name, fault.kind
+        )
+    });
+    let faults: String = faults.collect();
     format!(
-        "{}: {} of {} in {:.1} s{refused}{late}",
+        "{}: {} of {} in {:.1} s{refused}{late}{faults}",
         arguments.drive,
         count(report.requests(), "request"),
         count(report.connections, "connection"),
@@ -254,5 +306,20 @@ fn report_json(arguments: &ServeArguments, served: &Served, report: &StatisticsR
         "requests": report.requests(),
         "refused": report.refused,
         "operations": operations,
+        "faults": fault_list(served),
     })
+}
+
+/// Returns the faults of a drive with the number of requests that each struck.
+fn fault_list(served: &Served) -> Vec<Value> {
+    let faults = served.drive.fault_states().into_iter();
+    let fault = faults.map(|fault| {
+        json!({
+            "name": fault.name,
+            "kind": fault.kind,
+            "on": fault.is_on,
+            "strikes": fault.strikes,
+        })
+    });
+    fault.collect()
 }

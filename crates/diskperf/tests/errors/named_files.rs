@@ -277,6 +277,16 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "data_file",
         Written("serve fixed --for 10ms --data {}"),
     ),
+    (
+        "serve",
+        "fault_files",
+        Read("serve fixed --for 10ms --fault {}"),
+    ),
+    (
+        "serve",
+        "fault_log",
+        Written("serve fixed --for 10ms --fault-log {}"),
+    ),
     ("serve", "lasts", Nothing),
     ("serve", "settings", Nothing),
     (
