@@ -27,6 +27,7 @@
 //! [`Served::zero`], which follow it.
 
 mod clock;
+mod control;
 mod data;
 mod drive;
 mod error;
@@ -36,8 +37,10 @@ mod private_directory;
 mod resolve;
 mod served;
 mod statistics;
+mod unix_socket;
 
 pub use clock::Clock;
+pub use control::ControlServer;
 pub use data::{Data, Extent};
 pub use drive::{Arrival, Client, Completed, Outcome, RequestKind, ServedDrive, ServedRequest};
 pub use error::ServeError;

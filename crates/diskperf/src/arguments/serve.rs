@@ -13,7 +13,7 @@ use std::time::Duration;
 const SPEED_MIN: f64 = 0.001;
 const SPEED_MAX: f64 = 1000.0;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct ServeArguments {
     /// A drive of the catalogue (see `diskperf list drives`), a system that is one drive, or a file
     /// that describes such a system
@@ -45,6 +45,10 @@ pub(crate) struct ServeArguments {
     /// Write a line of JSON for each request that a fault strikes
     #[arg(long, value_name = "FILE")]
     pub(crate) fault_log: Option<PathBuf>,
+    /// Listen for commands at this Unix socket, a new file: lines of JSON that switch faults and show
+    /// statistics
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
     /// How long, as 60s or 5m [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) lasts: Option<Duration>,

@@ -1,20 +1,22 @@
 //! `diskperf serve`.
 
+mod control;
+mod report;
+
 use super::{DONE, Outcome};
-use crate::arguments::{OutputFormat, ServeArguments};
-use crate::listing::Listing;
-use crate::output::{print, print_message, width};
+use crate::arguments::ServeArguments;
+use crate::output::{print, print_message};
 use crate::progress::TimeProgress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    FaultLog, OperationStatistics, PrivateDirectory, ServeError, Served, ServedOptions,
-    StatisticsReport, read_faults, resolve_drive, served_sectors,
+    ControlServer, FaultLog, PrivateDirectory, ServeError, Served, ServedOptions, read_faults,
+    resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
-use serde_json::{Value, json};
+use report::format_report;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,8 +60,10 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
         }
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(refused)?;
+    let control = start_control(arguments, &served)?;
     say_where(arguments, &served, server.uri());
     let is_running = wait_for_end(arguments, &served, &stop, &mut fault_log)?;
+    drop(control);
     server.end();
     log_strikes(arguments, &served, &mut fault_log)?;
     drop(directory);
@@ -94,6 +98,21 @@ fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
             path.display()
         ))),
     }
+}
+
+/// Listens at the control socket, if there is to be one.
+fn start_control(
+    arguments: &ServeArguments,
+    served: &Arc<Served>,
+) -> Result<Option<ControlServer>, LaboratoryError> {
+    let Some(path) = &arguments.control else {
+        return Ok(None);
+    };
+    let (served, arguments) = (Arc::clone(served), arguments.clone());
+    let answer = move |line: &str| control::answer(line, &arguments, &served).to_string();
+    ControlServer::start(path, answer)
+        .map(Some)
+        .map_err(refused)
 }
 
 /// Opens the log of faults, which has its name from the start: it can be followed.
@@ -172,154 +191,4 @@ fn wait_for_end(
         progress.show(served.statistics.requests(), 0);
     }
     Ok(true)
-}
-
-fn format_report(
-    arguments: &ServeArguments,
-    served: &Served,
-    report: &StatisticsReport,
-) -> Result<String, LaboratoryError> {
-    let listing = listing(report);
-    match arguments.format {
-        OutputFormat::Json => {
-            let json = report_json(arguments, served, report);
-            serde_json::to_string_pretty(&json).map_err(LaboratoryError::work)
-        }
-        OutputFormat::Table => Ok(format!(
-            "{}\n\n{}",
-            summary(arguments, served, report),
-            listing.render(OutputFormat::Table, width())
-        )),
-        format => Ok(listing.render(format, width())),
-    }
-}
-
-fn summary(arguments: &ServeArguments, served: &Served, report: &StatisticsReport) -> String {
-    let count = |number: u64, one: &str| match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
-    };
-    let refused = match report.refused {
-        0 => String::new(),
-        refused => format!(", {} refused", count(refused, "request")),
-    };
-    let late = report.operations.iter().filter(|of| of.is_late);
-    let late: Vec<_> = late.map(|of| of.kind.name()).collect();
-    let late = match late.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\n{}: answers were late, the 99th percentile by more than 5 % of the median service time",
-            late.join(", ")
-        ),
-    };
-    let faults = served.drive.fault_states().into_iter().map(|fault| {
-        let off = if fault.is_on { "" } else { ", off at the end" };
-        let struck = count(fault.strikes, "request");
-        format!(
-            "\nfault {} ({}): struck {struck}{off}",
-            fault.name, fault.kind
-        )
-    });
-    let faults: String = faults.collect();
-    format!(
-        "{}: {} of {} in {:.1} s{refused}{late}{faults}",
-        arguments.drive,
-        count(report.requests(), "request"),
-        count(report.connections, "connection"),
-        report.elapsed.as_secs_f64(),
-    )
-}
-
-/// Rates of a kind of requests, over the whole time.
-fn rates(of: &OperationStatistics, report: &StatisticsReport) -> (f64, f64) {
-    let elapsed_s = report.elapsed.as_secs_f64();
-    let per_s = |count: u64| count as f64 / elapsed_s;
-    (per_s(of.requests), per_s(of.bytes) / 1e6)
-}
-
-fn listing(report: &StatisticsReport) -> Listing {
-    let row = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = rates(of, report);
-        vec![
-            of.kind.name().to_owned(),
-            of.requests.to_string(),
-            of.failed.to_string(),
-            of.bytes.to_string(),
-            format!("{requests_per_s:.1}"),
-            format!("{mb_per_s:.3}"),
-            format!("{:.4}", of.service_ms_p50),
-            format!("{:.4}", of.service_ms_p99),
-            format!("{:.4}", of.lateness_ms_p50),
-            format!("{:.4}", of.lateness_ms_p99),
-            format!("{:.4}", of.lateness_ms_max),
-            if of.is_late { "late" } else { "" }.to_owned(),
-        ]
-    };
-    Listing {
-        name: "operations",
-        heading: vec![
-            "operation",
-            "requests",
-            "failed",
-            "bytes",
-            "requests/s",
-            "MB/s",
-            "service ms p50",
-            "service ms p99",
-            "lateness ms p50",
-            "lateness ms p99",
-            "lateness ms max",
-            "mark",
-        ],
-        rows: report.operations.iter().map(row).collect(),
-        ..Listing::default()
-    }
-}
-
-fn report_json(arguments: &ServeArguments, served: &Served, report: &StatisticsReport) -> Value {
-    let operation = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = rates(of, report);
-        json!({
-            "operation": of.kind.name(),
-            "requests": of.requests,
-            "failed": of.failed,
-            "bytes": of.bytes,
-            "requests_per_s": requests_per_s,
-            "mb_per_s": mb_per_s,
-            "service_ms": { "p50": of.service_ms_p50, "p99": of.service_ms_p99 },
-            "lateness_ms": {
-                "p50": of.lateness_ms_p50,
-                "p99": of.lateness_ms_p99,
-                "max": of.lateness_ms_max,
-            },
-            "is_late": of.is_late,
-        })
-    };
-    let operations: Vec<_> = report.operations.iter().map(operation).collect();
-    json!({
-        "drive": arguments.drive,
-        "size_bytes": served.size_bytes,
-        "speed": arguments.speed,
-        "seed": arguments.seed,
-        "elapsed_s": report.elapsed.as_secs_f64(),
-        "connections": report.connections,
-        "requests": report.requests(),
-        "refused": report.refused,
-        "operations": operations,
-        "faults": fault_list(served),
-    })
-}
-
-/// Returns the faults of a drive with the number of requests that each struck.
-fn fault_list(served: &Served) -> Vec<Value> {
-    let faults = served.drive.fault_states().into_iter();
-    let fault = faults.map(|fault| {
-        json!({
-            "name": fault.name,
-            "kind": fault.kind,
-            "on": fault.is_on,
-            "strikes": fault.strikes,
-        })
-    });
-    fault.collect()
 }

@@ -287,6 +287,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "fault_log",
         Written("serve fixed --for 10ms --fault-log {}"),
     ),
+    (
+        "serve",
+        "control",
+        Written("serve fixed --for 10ms --control {}"),
+    ),
     ("serve", "lasts", Nothing),
     ("serve", "settings", Nothing),
     (

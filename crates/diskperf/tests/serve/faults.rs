@@ -6,6 +6,8 @@ use crate::{AT_ONCE, Serving, client, expect_success};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 
 #[test]
 fn clients_see_faults_and_the_log_has_each_strike() {
@@ -91,4 +93,57 @@ fn wrong_files_of_faults_are_refused_at_their_place() {
         let line = format!("{AT_ONCE} {options}");
         user.run(&words(&line)).expect(2, &[part]);
     }
+}
+
+#[test]
+fn the_control_socket_switches_faults_and_shows_statistics() {
+    let user = User::new();
+    let faults = "[[fault]]\nname = 'lost'\nkind = 'lost_write'\non = false\n\
+                  [[fault]]\nkind = 'bit_rot'\n";
+    fs::write(user.file("faults.toml"), faults).unwrap();
+    let line = format!("{AT_ONCE} --fault ./faults.toml --control ./control");
+    let serving = Serving::start(&user, &line);
+    let stream = UnixStream::connect(user.file("control")).unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    let mut ask = |command: &str| -> Value {
+        writeln!(&stream, "{command}").unwrap();
+        let answer = lines.next().unwrap().unwrap();
+        serde_json::from_str(&answer).expect(&answer)
+    };
+    let faults = ask(r#"{"faults": true}"#);
+    assert_eq!(faults["faults"][0]["name"], "lost");
+    assert_eq!(faults["faults"][0]["on"], false);
+    let switched = ask(r#"{"fault": "lost", "on": true}"#);
+    assert_eq!(
+        (&switched["name"], &switched["on"]),
+        (&"lost".into(), &true.into())
+    );
+    assert_eq!(ask(r#"{"faults": true}"#)["faults"][0]["on"], true);
+    let statistics = ask(r#"{"statistics": true}"#);
+    assert_eq!(
+        (&statistics["drive"], &statistics["requests"]),
+        (&"fixed".into(), &0.into())
+    );
+    for (command, part) in [
+        (
+            r#"{"fault": "lsot", "on": true}"#,
+            "there is `lost`, `bit_rot`",
+        ),
+        (r#"{"fault": "lost"}"#, "unknown command `fault`"),
+        (r#"{"fault": "lost", "on": 1}"#, "`on` is true or false"),
+        (r#"{"flauts": true}"#, "unknown command `flauts`"),
+        ("{}", "the command is empty"),
+        ("[]", "a command is an object"),
+        ("faults", "not valid JSON"),
+    ] {
+        let error = ask(command)["error"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        assert!(error.contains(part), "{command}: {error}");
+    }
+    let second = user.run(&words(&format!("{AT_ONCE} --control ./control")));
+    second.expect(2, &["--control ./control", "it exists: name another path"]);
+    serving.end(Signal::TERM).expect(0, &[]);
+    assert!(!user.file("control").exists());
 }
