@@ -12,6 +12,8 @@ use std::sync::Mutex;
 pub struct ServedOptions {
     /// File that holds the data; in memory without one.
     pub data: Option<PathBuf>,
+    /// Whether the file is left as it is: what is written is kept in memory.
+    pub copies_on_write: bool,
     /// Bytes that clients see; the whole drive without a choice.
     pub size_bytes: Option<u64>,
     /// Virtual seconds per elapsed second.
@@ -30,6 +32,7 @@ impl Default for ServedOptions {
     fn default() -> Self {
         Self {
             data: None,
+            copies_on_write: false,
             size_bytes: None,
             speed: 1.0,
             is_read_only: false,
@@ -105,6 +108,7 @@ impl Served {
         let sectors = served_sectors(specification, options.size_bytes)?;
         let size_bytes = sectors * u64::from(sector_bytes);
         let data = match &options.data {
+            Some(path) if options.copies_on_write => Data::copy_on_write(path, size_bytes)?,
             Some(path) => Data::in_file(path, size_bytes, options.is_read_only)?,
             None => Data::in_memory(),
         };

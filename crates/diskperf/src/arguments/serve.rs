@@ -26,10 +26,13 @@ pub(crate) struct ServeArguments {
     /// Listen at this port of the loopback, as 127.0.0.1:10809; port 0 is a free one
     #[arg(long, value_name = "127.0.0.1:PORT", value_parser = parse_address)]
     pub(crate) tcp: Option<SocketAddr>,
-    /// Keep the data in this sparse file, which is created if it is missing, and written if it is
-    /// there [default: in memory]
+    /// Serve the data of this file, and keep what is written in memory; a missing file is created as
+    /// a sparse file, and written [default: zeroes, in memory]
     #[arg(long = "data", value_name = "FILE")]
     pub(crate) data_file: Option<PathBuf>,
+    /// Write the file of --data, also if it is there
+    #[arg(long, requires = "data_file", conflicts_with = "read_only")]
+    pub(crate) write: bool,
     /// Serve the first bytes of the drive alone, as 1G [default: all of it]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub(crate) size: Option<u64>,

@@ -17,7 +17,7 @@ use diskperf_serve::{
 };
 use diskperf_timeline::units::format_size;
 use report::format_report;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -31,13 +31,15 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let settings = &arguments.settings;
     let specification = resolve_drive(&catalogue, &arguments.drive, settings).map_err(refused)?;
-    if let Some(path) = &arguments.data_file {
+    let copies_on_write = copies_on_write(arguments);
+    if let Some(path) = arguments.data_file.as_ref().filter(|_| !copies_on_write) {
         require_data_file(path)?;
     }
     let sectors = served_sectors(&specification, arguments.size).map_err(refused)?;
     let faults = read_faults(&arguments.fault_files, arguments.seed, sectors).map_err(refused)?;
     let options = ServedOptions {
         data: arguments.data_file.clone(),
+        copies_on_write,
         size_bytes: arguments.size,
         speed: arguments.speed,
         is_read_only: arguments.read_only,
@@ -61,7 +63,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(refused)?;
     let control = start_control(arguments, &served)?;
-    say_where(arguments, &served, server.uri());
+    let copied = arguments.data_file.as_ref().filter(|_| copies_on_write);
+    say_where(arguments, &served, copied, server.uri());
     let is_running = wait_for_end(arguments, &served, &stop, &mut fault_log)?;
     drop(control);
     server.end();
@@ -87,6 +90,13 @@ fn refused(error: ServeError) -> LaboratoryError {
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
         ServeError::Work(text) => LaboratoryError::Work(text),
     }
+}
+
+/// Whether the data are those of a file that is left as it is.
+fn copies_on_write(arguments: &ServeArguments) -> bool {
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let changes = arguments.write || arguments.read_only;
+    !changes && arguments.data_file.as_ref().is_some_and(is_there)
 }
 
 /// Makes sure that the data go to a file of the user's, by the rules for outputs.
@@ -144,7 +154,7 @@ fn log_strikes(
 }
 
 /// Says where the drive is served, and how it is used.
-fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
+fn say_where(arguments: &ServeArguments, served: &Served, copied: Option<&PathBuf>, uri: &str) {
     let size = format_size(served.size_bytes);
     let speed = match arguments.speed {
         1.0 => String::new(),
@@ -157,6 +167,12 @@ fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
     };
     let drive = &arguments.drive;
     print_message(&format!("serving {drive}, {size}{access}{speed}, at {uri}"));
+    if let Some(path) = copied {
+        let path = path.display();
+        print_message(&format!(
+            "{path} is left as it is, and what is written ends with the server; --write writes it"
+        ));
+    }
     print_message(&format!(
         "use it as `nbdinfo '{uri}'`, `qemu-img info '{uri}'` or fio's ioengine=nbd; Ctrl-C ends it and prints the statistics"
     ));

@@ -275,7 +275,7 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     (
         "serve",
         "data_file",
-        Written("serve fixed --for 10ms --data {}"),
+        Written("serve fixed --for 10ms --write --data {}"),
     ),
     (
         "serve",
@@ -499,6 +499,7 @@ fn option_of(command: &str, output: &str) -> String {
     let long = long.unwrap_or_else(|| panic!("{command}: {output} has no long form"));
     let beside = match (command, output) {
         ("run", "record") | ("record", "output") => " --force",
+        ("serve", "data_file") => " --write",
         ("trace", "output") => " --convert spc",
         _ => "",
     };
