@@ -45,7 +45,7 @@ pub use data::{Data, Extent};
 pub use drive::{Arrival, Client, Completed, Outcome, RequestKind, ServedDrive, ServedRequest};
 pub use error::ServeError;
 pub use faults::{FaultLog, read_faults};
-pub use private_directory::PrivateDirectory;
+pub use private_directory::{AbandonedDirectory, PrivateDirectory, abandoned_directories};
 pub use resolve::resolve_drive;
 pub use served::{Served, ServedOptions, served_sectors};
 pub use statistics::{OperationStatistics, Statistics, StatisticsReport};

@@ -8,12 +8,13 @@ use crate::arguments::ServeArguments;
 use crate::output::{print, print_message};
 use crate::progress::TimeProgress;
 use crate::signals::stop_on_signals;
+use diskperf_laboratory::clean::{Cleaned, Cleaning, Leftover};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    ControlServer, FaultLog, PrivateDirectory, ServeError, Served, ServedOptions, read_faults,
-    resolve_drive, served_sectors,
+    ControlServer, FaultLog, PrivateDirectory, ServeError, Served, ServedOptions,
+    abandoned_directories, read_faults, resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
 use report::format_report;
@@ -58,7 +59,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
         (None, Some(at)) => Address::Tcp(at),
         (None, None) => {
             let private = PrivateDirectory::create().map_err(refused)?;
-            Address::Unix(directory.insert(private).path().join("socket"))
+            Address::Unix(directory.insert(private).socket())
         }
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(refused)?;
@@ -82,6 +83,19 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Outcome {
         LaboratoryError::Work(format!("{}: cannot be synced: {error}", path.display()))
     })?;
     Ok(DONE)
+}
+
+/// Removes what killed servers left.
+pub(super) fn clean(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+    match abandoned_directories() {
+        Ok(found) => {
+            for abandoned in found {
+                let leftover = Leftover::Server(abandoned.path().to_owned());
+                cleaned.finish(cleaning, leftover, || abandoned.remove());
+            }
+        }
+        Err(error) => cleaned.failed.push(error.to_string()),
+    }
 }
 
 fn refused(error: ServeError) -> LaboratoryError {

@@ -81,14 +81,37 @@ fn data_outlive_a_kill_and_are_served_once() {
     let mut killed = serving;
     killed.process.signal(Signal::KILL);
     killed.process.finish();
-    // A socket of a killed server stays: nobody else's is removed.
-    fs::remove_file(&socket).unwrap();
-    fs::remove_dir(socket.parent().unwrap()).unwrap();
+    assert!(socket.exists(), "a killed server leaves its socket");
     assert_eq!(
         fs::metadata(user.file("drive.img")).unwrap().len(),
         64 << 20
     );
     Serving::start(&user, &line).end(Signal::INT).expect(0, &[]);
+}
+
+#[test]
+fn clean_removes_what_a_killed_server_left() {
+    let user = User::new();
+    let (mut killed, serving) = (
+        Serving::start(&user, AT_ONCE),
+        Serving::start(&user, AT_ONCE),
+    );
+    let (left, used) = (killed.socket(), serving.socket());
+    killed.process.signal(Signal::KILL);
+    killed.process.finish();
+    let folder = left.parent().unwrap().display().to_string();
+    user.run(&words("clean --dry-run"))
+        .expect(0, &[])
+        .shows(&[&format!("would remove {folder}")]);
+    assert!(left.exists());
+    let cleaned = user.run(&words("clean")).expect(0, &[]);
+    cleaned.shows(&[&format!("removed {folder}")]);
+    assert!(!left.parent().unwrap().exists());
+    UnixStream::connect(&used).expect("another server goes on");
+    assert!(used.exists());
+    serving.end(Signal::TERM).expect(0, &[]);
+    let again = user.run(&words("clean")).expect(0, &[]);
+    again.shows(&["nothing to remove"]);
 }
 
 #[test]
