@@ -556,7 +556,8 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Command
         dry_run: arguments.dry_run,
         forget_unmounted: arguments.forget_unmounted,
     };
-    let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
+    let mut cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
+    serve::clean(&cleaning, &mut cleaned);
     for leftover in &cleaned.done {
         print(&leftover.told(arguments.dry_run))?;
     }
