@@ -11,7 +11,7 @@ mod target;
 
 pub use alone::{ShownDrive, ShownNumber};
 use check::check;
-pub use diskperf_analysis::real_drives::{Phase, Think};
+pub use diskperf_analysis::real_drives::{SpindlePhase, ThinkTimeReference};
 use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quoted};
 use diskperf_calibration::{Calibration, Options, calibrate, layer};
 use diskperf_diskspecs::layout::Layout;

@@ -172,18 +172,18 @@ fn value(found: f64, of: &Expected) -> ExpectedValue {
     let (words, unit) = of.what.words();
     let settings = of.settings.iter();
     ExpectedValue {
-        what: of.what.name().to_owned(),
-        words: words.to_owned(),
+        figure: of.what.name().to_owned(),
+        description: words.to_owned(),
         unit: unit.to_owned(),
-        depth: of.depth,
+        queue_depth: of.depth,
         settings: settings
             .map(|(key, value)| format!("drive.{key}={value}"))
             .collect(),
-        expected: of.expected,
-        found,
-        off_share,
+        expected_value: of.expected,
+        modelled_value: found,
+        deviation_share: off_share,
         tolerance_share: of.tolerance_share,
-        met: off_share.abs() <= of.tolerance_share,
+        is_within_tolerance: off_share.abs() <= of.tolerance_share,
         source: of.source.clone(),
     }
 }

@@ -67,5 +67,5 @@ pub fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
 
 /// Parses the text of a job file that was read.
 pub fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
-    fio_jobs::parse(text).map_err(LaboratoryError::request)
+    fio_jobs::parse_stored_job(text).map_err(LaboratoryError::request)
 }

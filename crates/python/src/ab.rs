@@ -6,7 +6,7 @@ use crate::errors::{exception, request_error};
 use crate::interruptible::interruptible;
 use crate::run::{Keeping, Run, recorder, unstored};
 use diskperf_analysis::comparison::compare;
-use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
@@ -76,8 +76,8 @@ impl Measurement<'_> {
             budget,
             min_time,
             blocks: counted(py, "blocks", self.blocks, REPETITIONS_MAX)?,
-            limits: Limits {
-                min_effect: share(py, "min_effect", self.min_effect)?,
+            limits: DecisionLimits {
+                effect_share_min: share(py, "min_effect", self.min_effect)?,
             },
             fail_over: shared(py, "fail_over", self.fail_over)?,
             seed: self.seed,

@@ -7,9 +7,9 @@ use crate::interruptible::interruptible;
 use crate::run::Run;
 use crate::spans::spans;
 use diskperf_analysis::explanation::Explanation as Found;
-use diskperf_analysis::explanation::difference::Differences as FoundDifferences;
-use diskperf_analysis::perfetto::perfetto;
-use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::explanation::difference::ExplanationDifferences as FoundDifferences;
+use diskperf_analysis::perfetto::encode_trace;
+use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::{Experiment, LaboratoryError};
@@ -66,12 +66,12 @@ pub(crate) struct Explanation {
 impl Explanation {
     /// The JSON of `diskperf explain --format json`.
     fn json(&self) -> String {
-        report::explanation(&self.found, Format::Json, 0)
+        report::render_explanation(&self.found, ReportFormat::Json, 0)
     }
 
     /// The tables of `diskperf explain`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::explanation(&self.found, Format::Table, width)
+        report::render_explanation(&self.found, ReportFormat::Table, width)
     }
 
     /// One row for each span of the repetitions that are explained.
@@ -84,7 +84,7 @@ impl Explanation {
         let named = self.found.programs.iter().zip(&self.traces);
         let named =
             named.map(|(one, trace)| (format!("{} {}", one.program, one.filesystem), trace));
-        Cow::Owned(perfetto(&named.collect::<Vec<_>>()))
+        Cow::Owned(encode_trace(&named.collect::<Vec<_>>()))
     }
 }
 
@@ -115,12 +115,12 @@ pub(crate) struct Differences {
 impl Differences {
     /// The JSON of `diskperf explain A B --format json`.
     fn json(&self) -> String {
-        report::differences(&self.found, Format::Json, 0)
+        report::render_differences(&self.found, ReportFormat::Json, 0)
     }
 
     /// The tables of `diskperf explain A B`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::differences(&self.found, Format::Table, width)
+        report::render_differences(&self.found, ReportFormat::Table, width)
     }
 }
 

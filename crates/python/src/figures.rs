@@ -3,9 +3,9 @@
 use crate::columns::Columns;
 use crate::table::{Table, whole};
 use diskperf_analysis::quantity::Quantity;
-use diskperf_analysis::statistics::Interval;
-use diskperf_analysis::summary::Summary;
-use diskperf_analysis::summary::load::{self, Latency};
+use diskperf_analysis::statistics::ConfidenceInterval;
+use diskperf_analysis::summary::ResultSummary;
+use diskperf_analysis::summary::load::{self, LatencySummary};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure};
 
 /// One row for each program and file system, in the order of the suite's table.
@@ -13,8 +13,8 @@ pub(crate) fn results(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
     let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
-    let summaries = ordered.iter().map(|one| Summary::in_world(run.world, one));
-    let summaries: Vec<Summary> = summaries.collect();
+    let summaries = ordered.iter().map(|one| ResultSummary::summarize_in_world(run.world, one));
+    let summaries: Vec<ResultSummary> = summaries.collect();
     let results = || ordered.iter();
     let of = || summaries.iter();
     Table::default()
@@ -23,22 +23,22 @@ pub(crate) fn results(run: &Run) -> Columns {
         .integer("drives", results().map(|one| i64::from(one.drives)))
         .integer("size_bytes", results().map(|one| whole(one.size_bytes)))
         .text("cache", results().map(|one| one.cache.name()))
-        .integer("kept", of().map(|one| one.kept as i64))
+        .integer("kept", of().map(|one| one.kept_count as i64))
         .number("kb_per_s", of().map(|one| one.kb_per_s))
         .number("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
         .number("cpu_percent", of().map(|one| one.cpu_percent))
         .number("elapsed_s", of().map(|one| one.elapsed_s))
-        .number("durable_elapsed_s", of().map(|one| one.durable_s))
+        .number("durable_elapsed_s", of().map(|one| one.durable_elapsed_s))
         .number("cpu_s", of().map(|one| one.cpu_s))
         .number(
             "kb_per_s_low",
-            of().map(|one| one.interval.map(|it| it.low)),
+            of().map(|one| one.speed_interval.map(|it| it.min)),
         )
         .number(
             "kb_per_s_high",
-            of().map(|one| one.interval.map(|it| it.high)),
+            of().map(|one| one.speed_interval.map(|it| it.max)),
         )
-        .number("calls", of().map(|one| one.calls))
+        .number("calls", of().map(|one| one.call_count))
         .number("mean_call_ns", of().map(|one| one.mean_call_ns))
         .integer(
             "read_p50_ns",
@@ -60,11 +60,11 @@ pub(crate) fn results(run: &Run) -> Columns {
         .number("iops", of().map(|one| Some(one.load.as_ref()?.iops)))
         .number(
             "iops_low",
-            of().map(|one| Some(one.load.as_ref()?.iops_interval?.low)),
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.min)),
         )
         .number(
             "iops_high",
-            of().map(|one| Some(one.load.as_ref()?.iops_interval?.high)),
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.max)),
         )
         .number(
             "mb_per_s",
@@ -72,22 +72,22 @@ pub(crate) fn results(run: &Run) -> Columns {
         )
         .integer(
             "depth",
-            of().map(|one| Some(i64::from(one.load.as_ref()?.depth))),
+            of().map(|one| Some(i64::from(one.load.as_ref()?.queue_depth_max))),
         )
         .integer(
             "workers",
-            of().map(|one| Some(i64::from(one.load.as_ref()?.workers))),
+            of().map(|one| Some(i64::from(one.load.as_ref()?.worker_count))),
         )
-        .flag("steady", of().map(|one| Some(one.steady?.attained)))
-        .number("steady_at_s", of().map(|one| one.steady?.at_s))
-        .text("cliff_cache", of().map(|one| Some(one.cliff?.cache.name())))
+        .flag("steady", of().map(|one| Some(one.steady?.is_attained)))
+        .number("steady_at_s", of().map(|one| one.steady?.attained_at_s))
+        .text("cliff_cache", of().map(|one| Some(one.cache_cliff?.cache.name())))
         .integer(
             "cliff_at_bytes",
-            of().map(|one| Some(one.cliff?.at_bytes as i64)),
+            of().map(|one| Some(one.cache_cliff?.written_bytes_at_cliff as i64)),
         )
         .number(
             "cliff_past_share",
-            of().map(|one| Some(one.cliff?.past_share)),
+            of().map(|one| Some(one.cache_cliff?.past_cache_share)),
         )
         .number("unwritten_share", of().map(|one| one.unwritten_share))
         .number("read_share", of().map(|one| one.load.as_ref()?.read_share))
@@ -105,25 +105,25 @@ pub(crate) fn results(run: &Run) -> Columns {
         .finish()
 }
 
-fn response(summary: &Summary) -> Option<&Latency> {
+fn response(summary: &ResultSummary) -> Option<&LatencySummary> {
     summary.load.as_ref()?.response.as_ref()
 }
 
 /// One row for each operation of each program that had several requests under way: of
 /// the whole response, and of the part of it in the call that submitted.
 pub(crate) fn latencies(run: &Run) -> Columns {
-    let mut rows: Vec<(String, &ProgramResult, &str, &str, Latency)> = Vec::new();
+    let mut rows: Vec<(String, &ProgramResult, &str, &str, LatencySummary)> = Vec::new();
     for result in &run.results {
-        let summary = Summary::in_world(run.world, result);
-        for one in summary.load.into_iter().flat_map(|load| load.latency) {
-            for (part, latency) in [("response", one.response), ("submit", one.submit)] {
+        let summary = ResultSummary::summarize_in_world(run.world, result);
+        for one in summary.load.into_iter().flat_map(|load| load.operation_summaries) {
+            for (part, latency) in [("response", one.response_latency), ("submit", one.submit_latency)] {
                 let row = |latency| (result.key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
     }
     let of = || rows.iter().map(|(.., latency)| latency);
-    let (low, high) = (|it: Interval| it.low, |it: Interval| it.high);
+    let (low, high) = (|it: ConfidenceInterval| it.min, |it: ConfidenceInterval| it.max);
     Table::default()
         .text("program", rows.iter().map(|(title, ..)| title.as_str()))
         .text(
@@ -132,7 +132,7 @@ pub(crate) fn latencies(run: &Run) -> Columns {
         )
         .text("operation", rows.iter().map(|(_, _, name, ..)| *name))
         .text("part", rows.iter().map(|(_, _, _, part, _)| *part))
-        .integer("count", of().map(|one| whole(one.count)))
+        .integer("count", of().map(|one| whole(one.request_count)))
         .number("p50_us", of().map(|one| one.p50_us))
         .number("p50_us_low", of().map(|one| one.p50_interval.map(low)))
         .number("p50_us_high", of().map(|one| one.p50_interval.map(high)))
@@ -152,7 +152,7 @@ pub(crate) fn series(run: &Run) -> Columns {
     let repetitions = numbered(run);
     let mut rows = Vec::new();
     for one in &repetitions {
-        let intervals = load::series(one.repetition).into_iter();
+        let intervals = load::build_series(one.repetition).into_iter();
         rows.extend(intervals.map(|interval| (one, interval)));
     }
     let of = || rows.iter().map(|(_, interval)| interval);
@@ -164,7 +164,7 @@ pub(crate) fn series(run: &Run) -> Columns {
             "discarded",
             rows.iter().map(|(one, _)| one.repetition.discarded),
         )
-        .number("at_s", of().map(|one| one.at_s))
+        .number("at_s", of().map(|one| one.start_s))
         .number("iops", of().map(|one| one.iops))
         .number("mb_per_s", of().map(|one| one.mb_per_s))
         .number("p99_us", of().map(|one| one.p99_us))
@@ -239,7 +239,7 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
 
 /// Of a repetition with several requests under way.
 fn percentile(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
-    move |one| quantity.figure(one)
+    move |one| quantity.figure_of_repetition(one)
 }
 
 /// One row for each stage that a worker's elapsed time went to.

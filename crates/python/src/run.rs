@@ -5,7 +5,7 @@ use crate::columns::Columns;
 use crate::errors::{exception, request_error};
 use crate::figures;
 use crate::interruptible::interruptible;
-use diskperf_analysis::report::{self, FioFormat, Format, html};
+use diskperf_analysis::report::{self, FioFormat, ReportFormat, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::recording::{Place, Recording};
@@ -115,7 +115,7 @@ impl Run {
 
     /// The JSON of `diskperf run --format json`.
     fn json(&self) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Json, 0)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Json, 0)
     }
 
     /// The JSON of `diskperf run --format fio-json`, or of `fio-json+`.
@@ -124,13 +124,13 @@ impl Run {
             true => FioFormat::JsonPlus,
             false => FioFormat::Json,
         };
-        let printed = report::fio_json(std::slice::from_ref(&self.run), format);
+        let printed = report::render_fio_json(std::slice::from_ref(&self.run), format);
         printed.map_err(|error| request_error(py, format!("{error}; to_json() has every run")))
     }
 
     /// The table of `diskperf run`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Table, width)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Table, width)
     }
 
     /// The file of `diskperf export`, as text.
@@ -253,7 +253,7 @@ pub(crate) fn charts(
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
         let reported = reported(&load_catalogue(None)?, runs)?;
-        Ok(html::charts(&reported))
+        Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| exception(py, &error))?;
     Ok(drawn.into_iter().map(parts).collect())
@@ -261,6 +261,6 @@ pub(crate) fn charts(
 
 /// A chart taken apart.
 pub(crate) fn parts(chart: html::Chart) -> (String, String, String, String) {
-    let spec = chart.spec.to_string();
+    let spec = chart.vega_spec.to_string();
     (chart.name, chart.title, chart.caption, spec)
 }

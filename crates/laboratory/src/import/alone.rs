@@ -4,7 +4,7 @@ mod requests;
 
 use super::replayed::ReplayFigures;
 use super::target::Target;
-use super::{ImportedDrive, Think, catalogue_name, check, rig};
+use super::{ImportedDrive, ThinkTimeReference, catalogue_name, check, rig};
 use diskperf_calibration::alone::{Alone, entry, identify};
 use diskperf_calibration::entry::BLOCK_BYTES;
 use diskperf_calibration::{Parameter, score};
@@ -23,7 +23,7 @@ pub struct ShownDrive {
     /// Number of requests at the start of the trace from which all parameters are determined.
     pub fitted_requests: usize,
     /// Position of the pauses between requests in the trace.
-    pub think: Think,
+    pub think: ThinkTimeReference,
     /// Indices of requests that follow a gap in the trace.
     pub jumps: Vec<usize>,
     /// Parameters of the drive that the trace shows.
@@ -202,8 +202,8 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
         requests,
         fitted_requests: found.requests,
         think: match found.think {
-            Pauses::Before => Think::Before,
-            Pauses::After => Think::After,
+            Pauses::Before => ThinkTimeReference::BeforeSubmission,
+            Pauses::After => ThinkTimeReference::AfterCompletion,
         },
         jumps: found.jumps.clone(),
         numbers,

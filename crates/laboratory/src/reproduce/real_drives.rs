@@ -1,8 +1,8 @@
 //! Calibration and replay of the real drives in a directory, from their files and traces.
 
 use diskperf_analysis::real_drives::{
-    BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, PhaseStep, Quantiles,
-    RealDrive, RealDrives, Remaining, Replayed, Score, Think,
+    BufferReadCounts, FittedParameter, MispredictedRequest, DiskOperation, DriveOutcome, SpindlePhase, PhaseStep, ResponseQuantiles,
+    RealDrive, RealDrives, RemainingError, ReplayResult, ReplayScore, ThinkTimeReference,
 };
 use diskperf_calibration::{self as calibration, Calibration, Options, Remains, calibrate};
 use diskperf_diskspecs::phase::Think as Pauses;
@@ -66,13 +66,13 @@ fn drive(data: &Path, name: String) -> RealDrive {
     match calibrated(data, &name) {
         Ok(found) => RealDrive {
             name,
-            outcome: Outcome::Replayed(Box::new(replayed(&found))),
+            outcome: DriveOutcome::Replayed(Box::new(replayed(&found))),
             parameters: Some(found.file),
         },
         Err(error) => RealDrive {
             name,
             parameters: None,
-            outcome: Outcome::Refused { error },
+            outcome: DriveOutcome::Refused { error },
         },
     }
 }
@@ -143,27 +143,27 @@ fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
     read(&own).map(|drive| (own, drive))
 }
 
-fn replayed(of: &Calibrated) -> Replayed {
+fn replayed(of: &Calibrated) -> ReplayResult {
     let found = &of.calibration;
-    Replayed {
-        requests: found.requests,
-        scored_requests: found.score.requests,
-        score: score(&found.score),
-        phase: phase(found),
-        fitted: found.parameters.iter().map(fitted).collect(),
-        unfitted: score(&found.unfitted),
-        measured: quantiles(found.score.measured_ms),
-        buffer_reads: BufferReads {
-            measured: found.buffer_reads.0,
-            modelled: found.buffer_reads.1,
+    ReplayResult {
+        request_count: found.requests,
+        scored_request_count: found.score.requests,
+        replay_score: score(&found.score),
+        spindle_phase: phase(found),
+        fitted_parameters: found.parameters.iter().map(fitted).collect(),
+        unfitted_score: score(&found.unfitted),
+        measured_quantiles: quantiles(found.score.measured_ms),
+        buffer_reads: BufferReadCounts {
+            measured_count: found.buffer_reads.0,
+            modelled_count: found.buffer_reads.1,
         },
-        remaining: remaining(&found.remains),
-        off: off(of),
+        remaining_errors: remaining(&found.remains),
+        worst_requests: off(of),
     }
 }
 
 /// Returns the phase of the spindle that a calibration shows.
-pub(crate) fn phase(found: &Calibration) -> Phase {
+pub(crate) fn phase(found: &Calibration) -> SpindlePhase {
     let period = found
         .parameters
         .iter()
@@ -171,57 +171,57 @@ pub(crate) fn phase(found: &Calibration) -> Phase {
     let nominal_us = found.nominal_period_us;
     let period_us = period.map_or(nominal_us, |period| period.value);
     let shows = found.phase.and_then(|phase| phase.think);
-    Phase {
-        r: found.r,
+    SpindlePhase {
+        resultant_length: found.r,
         period_us,
-        ppm: (period_us / nominal_us - 1.0) * 1e6,
-        think: match shows {
-            Some(Pauses::Before) => Think::Before,
-            Some(Pauses::After) => Think::After,
-            None => Think::Unknown,
+        period_uncertainty_ppm: (period_us / nominal_us - 1.0) * 1e6,
+        think_time_reference: match shows {
+            Some(Pauses::Before) => ThinkTimeReference::BeforeSubmission,
+            Some(Pauses::After) => ThinkTimeReference::AfterCompletion,
+            None => ThinkTimeReference::Undetermined,
         },
-        false_alarm: found.phase.map_or(1.0, |phase| phase.false_alarm),
-        steps: found
+        false_alarm_probability: found.phase.map_or(1.0, |phase| phase.false_alarm),
+        phase_steps: found
             .phase_steps
             .iter()
             .map(|step| PhaseStep {
-                request: step.request,
-                turned_rev: step.turned_rev,
+                request_index: step.request,
+                phase_change_rev: step.turned_rev,
             })
             .collect(),
     }
 }
 
-fn score(score: &calibration::Score) -> Score {
-    Score {
+fn score(score: &calibration::Score) -> ReplayScore {
+    ReplayScore {
         mean_ms: score.mean_ms,
         demerit_ms: score.demerit_ms,
         demerit_percent: score.demerit_percent(),
         bias_ms: score.bias_ms,
         rms_per_request_ms: score.rms_per_request_ms,
         within_half_ms_percent: score.within_half_ms_percent,
-        modelled: quantiles(score.modelled_ms),
+        modelled_quantiles: quantiles(score.modelled_ms),
     }
 }
 
-fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> Quantiles {
-    Quantiles {
+fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> ResponseQuantiles {
+    ResponseQuantiles {
         p50_ms,
         p90_ms,
         p99_ms,
     }
 }
 
-fn fitted(parameter: &calibration::Parameter) -> FittedNumber {
-    FittedNumber {
-        parameter: parameter.name.clone(),
+fn fitted(parameter: &calibration::Parameter) -> FittedParameter {
+    FittedParameter {
+        name: parameter.name.clone(),
         value: parameter.value,
-        low: parameter.interval.low,
-        high: parameter.interval.high,
+        interval_min: parameter.interval.low,
+        interval_max: parameter.interval.high,
     }
 }
 
-fn remaining(remains: &Remains) -> Vec<Remaining> {
+fn remaining(remains: &Remains) -> Vec<RemainingError> {
     let one = |of: &calibration::Remaining| {
         let own = remains.off.iter().filter(|off| off.cause == of.cause);
         let mut off_ms: Vec<f64> = own
@@ -234,34 +234,34 @@ fn remaining(remains: &Remains) -> Vec<Remaining> {
             let last = (off_ms.len() * percent).div_ceil(100);
             last.checked_sub(1).map(|last| off_ms[last])
         };
-        Remaining {
+        RemainingError {
             cause: of.cause.name().to_owned(),
-            revolution: of.cause.is_revolution(),
-            requests: of.requests,
-            drive_slower: of.drive_slower,
+            is_revolution: of.cause.is_revolution(),
+            request_count: of.requests,
+            drive_slower_count: of.drive_slower,
             squared_error_percent: of.squared_error_percent,
-            arrival_off_p50_ms: within(50),
-            arrival_off_p90_ms: within(90),
+            arrival_error_p50_ms: within(50),
+            arrival_error_p90_ms: within(90),
         }
     };
     remains.causes.iter().map(one).collect()
 }
 
-fn off(of: &Calibrated) -> Vec<OffRequest> {
+fn off(of: &Calibrated) -> Vec<MispredictedRequest> {
     let one = |off: &calibration::Off| {
         let request = &of.requests[off.request - 1];
-        OffRequest {
-            request: off.request,
+        MispredictedRequest {
+            request_index: off.request,
             operation: match request.operation {
-                trace::Operation::Read => Operation::Read,
-                trace::Operation::Write => Operation::Write,
+                trace::Operation::Read => DiskOperation::Read,
+                trace::Operation::Write => DiskOperation::Write,
             },
             first_block: request.first_block,
-            blocks: request.blocks,
+            block_count: request.blocks,
             measured_ms: request.service_us / 1e3,
             modelled_ms: (request.service_us + off.error_us) / 1e3,
             cause: off.cause.name().to_owned(),
-            arrival_off_ms: off.arrival_off_us.map(|off_us| off_us / 1e3),
+            arrival_error_ms: off.arrival_off_us.map(|off_us| off_us / 1e3),
         }
     };
     of.calibration.remains.off.iter().map(one).collect()
