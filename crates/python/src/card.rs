@@ -4,7 +4,7 @@ use crate::errors::to_exception;
 use crate::interruptible::run_interruptible;
 use crate::run::chart_parts;
 use diskperf_analysis::accuracy;
-use diskperf_analysis::report::{self, Format, html};
+use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
 use diskperf_machine::Budget;
@@ -16,25 +16,25 @@ use std::sync::Arc;
 /// An accuracy card.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Card {
-    accuracy_card: accuracy::Card,
+    accuracy_card: accuracy::AccuracyCard,
 }
 
 #[pymethods]
 impl Card {
     /// The JSON of `diskperf reproduce --format json`.
     fn json(&self) -> String {
-        report::card(&self.accuracy_card, Format::Json, 0)
+        report::render_card(&self.accuracy_card, ReportFormat::Json, 0)
     }
 
     /// The tables of `diskperf reproduce`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::card(&self.accuracy_card, Format::Table, width)
+        report::render_card(&self.accuracy_card, ReportFormat::Table, width)
     }
 
     /// The charts of the card as a page: name, title, caption and the Vega-Lite
     /// specification as JSON.
     fn charts(&self) -> Vec<(String, String, String, String)> {
-        let charts = html::card_charts(&self.accuracy_card).into_iter();
+        let charts = html::build_card_charts(&self.accuracy_card).into_iter();
         charts.map(chart_parts).collect()
     }
 }

@@ -5,7 +5,7 @@ use crate::columns::Columns;
 use crate::errors::{request_exception, to_exception};
 use crate::figures;
 use crate::interruptible::run_interruptible;
-use diskperf_analysis::report::{self, FioFormat, Format, html};
+use diskperf_analysis::report::{self, FioFormat, ReportFormat, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::recording::{Place, Recording};
@@ -115,7 +115,7 @@ impl Run {
 
     /// The JSON of `diskperf run --format json`.
     fn json(&self) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Json, 0)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Json, 0)
     }
 
     /// The JSON of `diskperf run --format fio-json`, or of `fio-json+`.
@@ -124,13 +124,13 @@ impl Run {
             true => FioFormat::JsonPlus,
             false => FioFormat::Json,
         };
-        let printed = report::fio_json(std::slice::from_ref(&self.run), format);
+        let printed = report::render_fio_json(std::slice::from_ref(&self.run), format);
         printed.map_err(|error| request_exception(py, format!("{error}; to_json() has every run")))
     }
 
     /// The table of `diskperf run`, as wide as this many columns.
     fn text(&self, width: u16) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Table, width)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Table, width)
     }
 
     /// The file of `diskperf export`, as text.
@@ -255,7 +255,7 @@ pub(crate) fn charts(
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
         let reported = reported(&load_catalogue(None)?, runs)?;
-        Ok(html::charts(&reported))
+        Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| to_exception(py, &error))?;
     Ok(drawn.into_iter().map(chart_parts).collect())
@@ -263,6 +263,6 @@ pub(crate) fn charts(
 
 /// A chart taken apart.
 pub(crate) fn chart_parts(chart: html::Chart) -> (String, String, String, String) {
-    let spec = chart.spec.to_string();
+    let spec = chart.vega_spec.to_string();
     (chart.name, chart.title, chart.caption, spec)
 }
