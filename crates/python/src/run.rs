@@ -142,12 +142,10 @@ impl Run {
     }
 }
 
-/// Destination of the results of a run.
 #[derive(FromPyObject)]
 pub(crate) enum StoreArgument {
     /// User's default store for `true`, no store for `false`.
     DefaultStore(bool),
-    /// Store at this path.
     StoreAt(PathBuf),
 }
 

@@ -16,7 +16,6 @@ pub(crate) struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// Adds a column of texts.
     pub(crate) fn text_column<'a, T: Into<Option<&'a str>>>(
         self,
         name: &str,
@@ -46,7 +45,6 @@ impl TableBuilder {
         self.add_column(name, DataType::UInt64, Arc::new(array))
     }
 
-    /// Adds a column of floating-point numbers.
     pub(crate) fn number_column<T: Into<Option<f64>>>(
         self,
         name: &str,
@@ -56,7 +54,6 @@ impl TableBuilder {
         self.add_column(name, DataType::Float64, Arc::new(array))
     }
 
-    /// Adds a column of flags.
     pub(crate) fn flag_column<T: Into<Option<bool>>>(
         self,
         name: &str,

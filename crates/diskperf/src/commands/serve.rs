@@ -73,7 +73,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     Ok(DONE)
 }
 
-fn serve_error(error: ServeError) -> LaboratoryError {
+pub(super) fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
