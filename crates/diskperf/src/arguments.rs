@@ -1,6 +1,7 @@
 //! Arguments of the command line.
 
 mod ab;
+mod crash;
 mod disk_queue;
 mod explain;
 mod flash;
@@ -15,6 +16,7 @@ mod serve;
 mod trace;
 
 pub(crate) use ab::{AbArguments, with_escaped_variants};
+pub(crate) use crash::{CrashArguments, CrashFormat};
 pub(crate) use disk_queue::DiskQueueArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use flash::FlashArguments;
@@ -78,6 +80,9 @@ pub(crate) enum Command {
     Replay(ReplayArguments),
     /// Serve a modelled drive to other programs in real time, as a network block device (NBD)
     Serve(ServeArguments),
+    /// Cut the power of a modelled drive under a workload, at each flush, and check what is left
+    /// (root)
+    Crash(CrashArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and their distance from a

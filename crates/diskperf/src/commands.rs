@@ -3,6 +3,7 @@
 mod ab;
 mod calculate;
 mod catalogue;
+mod crash;
 mod explain;
 mod import;
 mod pages;
@@ -16,6 +17,7 @@ mod tune;
 
 pub(crate) use ab::ab;
 pub(crate) use calculate::calculate;
+pub(crate) use crash::crash;
 pub(crate) use explain::explain;
 pub(crate) use import::import;
 pub(crate) use pages::report;

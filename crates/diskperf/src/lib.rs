@@ -34,10 +34,11 @@ pub fn run(words: &[OsString]) -> u8 {
     let command_line = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command_line = command_line.collect();
     let store = store.as_deref();
-    // There 1 means that something is slower.
+    // There 1 means that something is slower, or that data was lost.
     let failures_are_2 = match &command {
         Command::Compare(it) => it.gate.fail_over.is_some(),
         Command::Ab(it) => it.gate.fail_over.is_some(),
+        Command::Crash(_) => true,
         _ => false,
     };
     let timed = require_clocks().map_err(LaboratoryError::work);
@@ -83,6 +84,7 @@ fn execute(
         Command::Trace(trace) => commands::trace(&trace),
         Command::Replay(replay) => commands::replay(&replay, command_line, store),
         Command::Serve(serve) => commands::serve(&serve),
+        Command::Crash(crash) => commands::crash(&crash, store),
         Command::Import(import) => commands::import(&import),
         Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),

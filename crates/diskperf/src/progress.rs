@@ -508,6 +508,40 @@ impl Drop for RecordDisplay {
     }
 }
 
+/// Progress display of cuts that are checked, on a terminal.
+pub(crate) struct CountProgress {
+    bar: Option<ProgressBar>,
+}
+
+impl CountProgress {
+    /// Creates the display, which is empty until the first check.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let is_shown = !quiet && std::io::stderr().is_terminal();
+        let style = ProgressStyle::with_template("{bar:30} {msg}").expect("a template");
+        Self {
+            bar: is_shown.then(|| ProgressBar::new(0).with_style(style)),
+        }
+    }
+
+    /// Updates the numbers of cuts.
+    pub(crate) fn show(&self, checked_count: usize, cut_count: usize, failure_count: usize) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_length(cut_count as u64);
+        bar.set_position(checked_count as u64);
+        bar.set_message(format!(
+            "{checked_count} of {cut_count} cuts checked, {failure_count} failed"
+        ));
+    }
+}
+
+impl Drop for CountProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 6] = [
+const OUTPUT_ARGUMENTS: [&str; 8] = [
+    "export_log",
+    "junit",
     "output",
     "perfetto",
     "record",
@@ -17,7 +19,7 @@ const OUTPUT_ARGUMENTS: [&str; 6] = [
 ];
 
 /// Arguments whose text is never a file name.
-const TEXT_ARGUMENTS: [&str; 1] = ["label"];
+const TEXT_ARGUMENTS: [&str; 3] = ["label", "workload", "check"];
 
 /// Inputs that an output may safely replace: an export contains the runs it was made from.
 const REPLACEABLE_INPUTS: [(&str, &str); 1] = [("export", "runs")];

@@ -9,6 +9,7 @@
 pub mod ab;
 pub mod catalogue;
 pub mod clean;
+pub mod crash;
 pub mod crew;
 mod drive;
 pub mod execute;

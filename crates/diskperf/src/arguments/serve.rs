@@ -64,7 +64,7 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is no address with a port: write 127.0.0.1:10809"))
 }
 
-fn parse_speed(text: &str) -> Result<f64, String> {
+pub(super) fn parse_speed(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(speed) if (SPEED_MIN..=SPEED_MAX).contains(&speed) => Ok(speed),
         _ => Err(format!(

@@ -115,6 +115,11 @@ impl FsckReport {
     pub fn clean(&self) -> bool {
         self.clean
     }
+
+    /// Returns the output of the checker.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
 }
 
 impl fmt::Display for FsckReport {
@@ -404,7 +409,11 @@ fn attach_image(
 
 /// Runs mkfs without discard, which would punch holes into the image. Everything is initialised
 /// immediately, so that no kernel thread does it during the measurement.
-fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
+///
+/// # Errors
+///
+/// The tool is missing or fails.
+pub fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let block_bytes = spec.block_bytes;
     let (tool, own): (Tool, Vec<String>) = match spec.kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (
@@ -467,7 +476,12 @@ fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<St
     options
 }
 
-fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
+/// Runs the checker of a file system on an unmounted device, which it only reads.
+///
+/// # Errors
+///
+/// The checker is missing. Damage is in the report, and is no error here.
+pub fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     let (tool, options): (Tool, &[&str]) = match kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
         FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),

@@ -3,6 +3,7 @@
 mod answer;
 mod attributes;
 pub mod block_events;
+pub mod child_group;
 mod clock;
 pub mod device;
 pub mod environment;

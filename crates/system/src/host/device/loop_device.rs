@@ -2,11 +2,12 @@
 
 use super::tool::{Tool, ToolError};
 use super::{BlockDevice, DeviceError, FileNumber};
+use crate::host::page_cache::resident_bytes;
 use rustix::fs::OFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -170,6 +171,33 @@ impl LoopDevice {
         self.device.read_attribute("loop/dio").as_deref() == Some("1")
     }
 
+    /// Drops all pages that the kernel keeps of an idle device, because the backing file has
+    /// other contents now. Changed pages are written first.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses, or something uses the device and its pages stay.
+    pub fn drop_pages(&self) -> Result<(), LoopError> {
+        let deadline = Instant::now() + DETACH_TIME_MAX;
+        let open_error = |source| LoopError::Open {
+            device: self.device.path().to_owned(),
+            source,
+        };
+        loop {
+            flush_buffers(self.node.as_fd()).map_err(open_error)?;
+            // A processor may have held a page at that time.
+            match resident_bytes(self.node.as_fd(), u64::MAX) {
+                Some(0) => return Ok(()),
+                _ if Instant::now() > deadline => {
+                    return Err(LoopError::Held {
+                        device: self.device.path().to_owned(),
+                    });
+                }
+                _ => std::thread::sleep(DETACH_POLL_INTERVAL),
+            }
+        }
+    }
+
     /// Closes the loop device and waits until it is detached.
     ///
     /// # Errors
@@ -188,6 +216,18 @@ impl LoopDevice {
             std::thread::sleep(DETACH_POLL_INTERVAL);
         }
         Ok(())
+    }
+}
+
+/// Writes the changed pages of a block device, and drops all pages that nobody holds.
+#[allow(unsafe_code)]
+fn flush_buffers(device: BorrowedFd<'_>) -> io::Result<()> {
+    /// Code of the ioctl `BLKFLSBUF`, `_IO(0x12, 97)`.
+    const BLKFLSBUF: libc::Ioctl = 0x1261;
+    // SAFETY: the call has no argument, and the descriptor is open.
+    match unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

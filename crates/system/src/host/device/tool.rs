@@ -18,6 +18,8 @@ pub enum Tool {
     Losetup,
     /// `mount`, which mounts file systems.
     Mount,
+    /// `umount`, which unmounts file systems.
+    Umount,
     /// `wipefs`, which finds signatures of file systems and partition tables.
     Wipefs,
     /// `partx`, which makes the kernel forget partitions.
@@ -80,6 +82,7 @@ impl Tool {
         match self {
             Self::Losetup => "losetup",
             Self::Mount => "mount",
+            Self::Umount => "umount",
             Self::Wipefs => "wipefs",
             Self::Partx => "partx",
             Self::MkfsExt2 => "mkfs.ext2",
@@ -96,7 +99,7 @@ impl Tool {
     /// Returns the name of the Debian package that contains the tool.
     pub fn package(self) -> &'static str {
         match self {
-            Self::Losetup | Self::Mount => "mount",
+            Self::Losetup | Self::Mount | Self::Umount => "mount",
             Self::Wipefs | Self::Partx => "util-linux",
             Self::MkfsExt2 | Self::MkfsExt4 | Self::E2fsck => "e2fsprogs",
             Self::MkfsXfs | Self::XfsRepair => "xfsprogs",
@@ -195,7 +198,7 @@ impl Tool {
 /// Makes a tool end when this process is killed. Otherwise losetup could attach a device after
 /// `diskperf clean` had removed the image and searched for its devices.
 #[allow(unsafe_code)]
-fn end_with_parent(command: &mut Command) {
+pub(in crate::host) fn end_with_parent(command: &mut Command) {
     let us = rustix::process::getpid();
     let in_the_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -1,0 +1,217 @@
+//! Power cuts: their instants, and the fates of the writes that are at risk.
+
+use crate::{Entry, Log};
+use diskperf_sim::{Stream, Streams};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Outcome of a power cut for one write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// All units are on the medium.
+    Kept,
+    /// No unit is on the medium.
+    Lost,
+    /// Some units are on the medium: one value for each unit of the write.
+    Torn(Box<[bool]>),
+}
+
+/// Power cut, with the fate of each write that is at risk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Number of log entries that happened before the cut.
+    pub position: usize,
+    /// Fates by request index. A write at risk without an entry is lost.
+    pub fates: BTreeMap<usize, Fate>,
+}
+
+impl Cut {
+    /// Creates a cut that loses every write at risk.
+    pub fn losing_all(position: usize) -> Self {
+        Self {
+            position,
+            fates: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the fate of a write that is at risk.
+    pub fn fate(&self, request: usize) -> &Fate {
+        self.fates.get(&request).unwrap_or(&Fate::Lost)
+    }
+
+    /// Reports whether a unit of a write at risk is on the medium.
+    pub(crate) fn keeps(&self, log: &Log, request: usize, unit: u64) -> bool {
+        match self.fate(request) {
+            Fate::Kept => true,
+            Fate::Lost => false,
+            Fate::Torn(units) => {
+                let at = unit - log.requests[request].units.start;
+                units.get(at as usize).copied().unwrap_or(false)
+            }
+        }
+    }
+
+    /// Returns the writes at risk that are lost or torn, in order of completion.
+    pub fn lost(&self, log: &Log) -> Vec<usize> {
+        let at_risk = log.at_risk(self.position).into_iter();
+        at_risk
+            .filter(|request| *self.fate(*request) != Fate::Kept)
+            .collect()
+    }
+}
+
+/// Choice of what a cut loses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutPolicy {
+    /// Every write at risk is lost.
+    None,
+    /// Every completed write is kept, and none in flight.
+    All,
+    /// The cache destaged in order of completion up to some write, which is torn.
+    Likely,
+    /// Each write is kept, lost or torn at random, by a seed of its own.
+    Random {
+        /// Seed of the fates.
+        seed: u64,
+    },
+    /// One cut of each other kind, and two random ones.
+    Each,
+}
+
+impl CutPolicy {
+    /// Returns the distinct cuts before an entry. `seed` decides where the policy has no seed.
+    pub fn cuts(self, log: &Log, position: usize, seed: u64) -> Vec<Cut> {
+        let at_risk = log.at_risk(position);
+        let mut cuts: Vec<Cut> = Vec::new();
+        let mut add = |fates: BTreeMap<usize, Fate>| {
+            let cut = Cut { position, fates };
+            if !cuts.contains(&cut) {
+                cuts.push(cut);
+            }
+        };
+        let is_each = self == Self::Each;
+        if is_each || self == Self::None {
+            add(BTreeMap::new());
+        }
+        if is_each || self == Self::All {
+            let completed = |request: &usize| log.requests[*request].is_completed_at(position);
+            let kept = at_risk.iter().copied().filter(completed);
+            add(kept.map(|request| (request, Fate::Kept)).collect());
+        }
+        if is_each || self == Self::Likely {
+            add(likely(log, &at_risk, &mut stream(seed, position, "likely")));
+        }
+        match self {
+            Self::Random { seed } => add(random(log, &at_risk, &mut stream(seed, position, "a"))),
+            Self::Each => {
+                for name in ["a", "b"] {
+                    add(random(log, &at_risk, &mut stream(seed, position, name)));
+                }
+            }
+            Self::None | Self::All | Self::Likely => {}
+        }
+        cuts
+    }
+}
+
+fn stream(seed: u64, position: usize, name: &str) -> Stream {
+    Streams::new(seed).stream(&format!("cut {position} {name}"))
+}
+
+fn torn(log: &Log, request: usize, stream: &mut Stream) -> Fate {
+    if log.requests[request].is_long_zeroes() {
+        return match stream.chance(0.5) {
+            true => Fate::Kept,
+            false => Fate::Lost,
+        };
+    }
+    let units = log.requests[request].units.clone();
+    let kept: Box<[bool]> = units.map(|_| stream.chance(0.5)).collect();
+    match (kept.contains(&true), kept.contains(&false)) {
+        (true, false) => Fate::Kept,
+        (true, true) => Fate::Torn(kept),
+        (false, _) => Fate::Lost,
+    }
+}
+
+fn insert(fates: &mut BTreeMap<usize, Fate>, request: usize, fate: Fate) {
+    // A lost write has no entry, so that equal cuts compare equal.
+    if fate != Fate::Lost {
+        fates.insert(request, fate);
+    }
+}
+
+fn likely(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+    let mut fates = BTreeMap::new();
+    let kept = stream.below(at_risk.len() as u64 + 1) as usize;
+    for &request in &at_risk[..kept] {
+        insert(&mut fates, request, Fate::Kept);
+    }
+    if let Some(&request) = at_risk.get(kept) {
+        let fate = torn(log, request, stream);
+        insert(&mut fates, request, fate);
+    }
+    fates
+}
+
+fn random(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+    let mut fates = BTreeMap::new();
+    for &request in at_risk {
+        let fate = match stream.below(8) {
+            0..=2 => Fate::Kept,
+            3..=5 => Fate::Lost,
+            _ => torn(log, request, stream),
+        };
+        insert(&mut fates, request, fate);
+    }
+    fates
+}
+
+/// Choice of the instants at which the power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instants {
+    /// Before the completion of each flush and each write with force unit access, and at the end
+    /// of the workload.
+    Each,
+    /// So many instants: a sample of those of [`Self::Each`], or all of them and others between.
+    Count(usize),
+    /// Before each entry of the workload, and at its end.
+    All,
+}
+
+impl Instants {
+    /// Returns the instants in ascending order, as positions of cuts.
+    pub fn positions(self, log: &Log, seed: u64) -> Vec<usize> {
+        let all = log.begin..log.end + 1;
+        let boundaries: BTreeSet<usize> = (log.begin..log.end)
+            .filter(|&position| match log.entries[position] {
+                Entry::Complete(index) => {
+                    let request = &log.requests[index];
+                    !request.is_change() || request.fua
+                }
+                _ => false,
+            })
+            .chain([log.end])
+            .collect();
+        let mut stream = Streams::new(seed).stream("instants");
+        match self {
+            Self::All => all.collect(),
+            Self::Each => boundaries.into_iter().collect(),
+            Self::Count(count) if count < boundaries.len() => {
+                let mut left: Vec<usize> = boundaries.into_iter().collect();
+                while left.len() > count {
+                    left.remove(stream.below(left.len() as u64) as usize);
+                }
+                left
+            }
+            Self::Count(count) => {
+                let mut chosen = boundaries;
+                let mut others: Vec<usize> = all.filter(|at| !chosen.contains(at)).collect();
+                while chosen.len() < count && !others.is_empty() {
+                    let at = stream.below(others.len() as u64) as usize;
+                    chosen.insert(others.swap_remove(at));
+                }
+                chosen.into_iter().collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `diskperf crash`.
+
+mod format;
+
+use super::{DONE, FAILED, Outcome};
+use crate::arguments::{CrashArguments, CrashFormat};
+use crate::commands::serve::refused;
+use crate::output::print;
+use crate::progress::CountProgress;
+use crate::signals::stop_on_signals;
+use diskperf_crash::{Log, log_writes};
+use diskperf_laboratory::crash::{self, CrashObserver, CrashOptions, RequestSource};
+use diskperf_laboratory::crew::available_threads;
+use diskperf_laboratory::{LaboratoryError, Output};
+use diskperf_models::model::load_catalogue;
+use diskperf_serve::resolve_drive;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs a workload on a modelled drive, cuts the power, and prints what was lost.
+pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Outcome {
+    let options = CrashOptions {
+        source: source(arguments)?,
+        filesystem: arguments.fs.parse().map_err(LaboratoryError::request)?,
+        check: arguments.check.clone(),
+        check_time_max: arguments.check_timeout,
+        instants: arguments.cuts,
+        policy: arguments.cut,
+        seed: arguments.seed,
+        jobs: arguments.jobs.map_or_else(available_threads, usize::from),
+    };
+    let open = |option: &str, path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|path| Output::open_beside_table(option, path))
+            .transpose()
+    };
+    let junit = open("--junit", &arguments.junit)?;
+    let mut watcher = Watcher {
+        export: open("--export-log", &arguments.export_log)?,
+        progress: CountProgress::new(arguments.quiet),
+    };
+    let stop = stop_on_signals()?;
+    let report = crash::crash(&options, store, &stop, &mut watcher)?;
+    drop(watcher);
+    print(&match arguments.format {
+        CrashFormat::Table => format::table(arguments, &report),
+        CrashFormat::Json => {
+            let json = format::json(arguments, &report);
+            serde_json::to_string_pretty(&json).map_err(LaboratoryError::work)?
+        }
+    })?;
+    if let Some(junit) = junit {
+        let text = format::junit(arguments, &report);
+        junit.write_with(|output| {
+            output
+                .write_all(text.as_bytes())
+                .map_err(LaboratoryError::work)
+        })?;
+    }
+    Ok(if report.is_good() { DONE } else { FAILED })
+}
+
+fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> {
+    let (command, drive) = match (&arguments.log, &arguments.workload, &arguments.on) {
+        (Some(log), ..) => return Ok(RequestSource::Log(Arc::new(read_log(log, arguments.size)?))),
+        (None, Some(command), Some(drive)) => (command, drive),
+        (None, ..) => {
+            let reason = "name a workload and a drive (`--on`), or a log (`--log`)";
+            return Err(LaboratoryError::Request(reason.to_owned()));
+        }
+    };
+    let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
+    let drive = resolve_drive(&catalogue, drive, &arguments.settings).map_err(refused)?;
+    Ok(RequestSource::Workload {
+        command: command.clone(),
+        drive: Box::new(drive),
+        speed: arguments.speed,
+        lying: arguments.lying_flush.unwrap_or_default(),
+    })
+}
+
+fn read_log(path: &Path, size_bytes: Option<u64>) -> Result<Log, LaboratoryError> {
+    let named = |error: &dyn std::fmt::Display| {
+        LaboratoryError::Request(format!("{}: {error}", path.display()))
+    };
+    let file = File::open(path).map_err(|error| named(&error))?;
+    log_writes::read(&mut BufReader::new(file), size_bytes).map_err(|error| named(&error))
+}
+
+/// Takes the log and the progress of a crash test.
+struct Watcher {
+    export: Option<Output>,
+    progress: CountProgress,
+}
+
+impl CrashObserver for Watcher {
+    fn recorded(&mut self, log: &Log) -> Result<(), LaboratoryError> {
+        let Some(export) = self.export.take() else {
+            return Ok(());
+        };
+        export.write_with(|output| log_writes::write(log, output).map_err(LaboratoryError::work))
+    }
+
+    fn checked(&mut self, checked_count: usize, cut_count: usize, failure_count: usize) {
+        self.progress.show(checked_count, cut_count, failure_count);
+    }
+}

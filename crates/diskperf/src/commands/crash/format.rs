@@ -1,0 +1,216 @@
+//! The result of a crash test as a table, JSON and JUnit XML.
+
+use crate::arguments::CrashArguments;
+use diskperf_laboratory::crash::{CrashReport, Loss, LostRequest, SavingFlush};
+use diskperf_timeline::printable_line;
+use serde_json::{Value, json};
+
+/// Lines of a check's output that are shown.
+const OUTPUT_LINES_MAX: usize = 5;
+
+fn count(number: usize, one: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {one}s"),
+    }
+}
+
+/// Name of the workload and the drive.
+fn title(arguments: &CrashArguments) -> String {
+    match (&arguments.workload, &arguments.on, &arguments.log) {
+        (Some(workload), Some(drive), _) => format!("`{workload}` on {drive}"),
+        (_, _, Some(log)) => log.display().to_string(),
+        _ => String::new(),
+    }
+}
+
+fn requests(requests: &[LostRequest]) -> String {
+    let one = |of: &LostRequest| {
+        let torn = match of.lost_unit_count < of.unit_count && of.lost_unit_count > 0 {
+            true => format!(
+                ", torn: {} of {} units lost",
+                of.lost_unit_count, of.unit_count
+            ),
+            false => String::new(),
+        };
+        let end = of.unit + of.unit_count.saturating_sub(1);
+        format!(
+            "{} ({} of units {} to {end}{torn})",
+            of.request, of.kind, of.unit
+        )
+    };
+    let all: Vec<String> = requests.iter().map(one).collect();
+    match all.len() {
+        1 => format!("request {}", all[0]),
+        _ => format!("requests {}", all.join(", ")),
+    }
+}
+
+/// Sentence about the flush that would have prevented a loss.
+fn saving(saving: &SavingFlush) -> String {
+    if let Some(flush) = saving.ignored_flush {
+        return format!("flush {flush}, which the drive ignored, would have saved it");
+    }
+    let before = match (&saving.before_request, &saving.before_mark) {
+        (Some(request), _) => format!(" and before request {request}"),
+        (None, Some(mark)) => format!(" and before the mark `{}`", printable_line(mark)),
+        (None, None) => String::new(),
+    };
+    let next = match saving.next_flush {
+        Some(flush) => format!("; the next one, request {flush}, came too late"),
+        None => "; none followed".to_owned(),
+    };
+    match saving.after_request {
+        Some(after) => format!("a flush after request {after}{before} would have saved it{next}"),
+        None => match &saving.before_mark {
+            Some(mark) => format!(
+                "the data had not been sent to the drive: a sync (fsync of the file, or of its directory) before the mark `{}` would have saved it",
+                printable_line(mark)
+            ),
+            None => "nothing that the drive lost is the cause: the state at this instant fails the check".to_owned(),
+        },
+    }
+}
+
+fn describe_loss(loss: &Loss) -> Vec<String> {
+    let mark = match &loss.mark {
+        Some(mark) => format!("lost `{}`, which was marked durable", printable_line(mark)),
+        None => "the check fails without any mark".to_owned(),
+    };
+    let mut lines = vec![format!("first loss: at instant {}: {mark}", loss.cut)];
+    match loss.requests_before.as_deref() {
+        None => {}
+        Some([]) => lines.push("  with every write kept that the drive had".to_owned()),
+        Some(lost) => lines.push(format!("  it suffices to lose {}", requests(lost))),
+    }
+    if !loss.kept_requests.is_empty() {
+        lines.push(format!("  and to keep {}", requests(&loss.kept_requests)));
+    }
+    if let Some(flush) = &loss.would_have_saved {
+        lines.push(format!("  {}", saving(flush)));
+    }
+    lines.extend(shown_output(&loss.output));
+    lines
+}
+
+fn shown_output(output: &str) -> impl Iterator<Item = String> {
+    let lines = output.lines().take(OUTPUT_LINES_MAX);
+    lines.map(|line| format!("  | {}", printable_line(line)))
+}
+
+/// Formats the result as text.
+pub(super) fn table(arguments: &CrashArguments, report: &CrashReport) -> String {
+    let mut lines = vec![
+        format!(
+            "{}: {}, {}, {}",
+            title(arguments),
+            count(report.change_count, "write"),
+            count(report.flush_count, "flush").replace("flushs", "flushes"),
+            count(report.mark_count, "mark")
+        ),
+        format!(
+            "{} at {}: {} lost data, {} damaged the file system",
+            count(report.cut_count, "cut"),
+            count(report.instant_count, "instant"),
+            report.lost.len(),
+            report.fsck_failures.len()
+        ),
+    ];
+    if let Some(loss) = report.lost.first() {
+        lines.extend(describe_loss(loss));
+    }
+    if let Some(failure) = report.fsck_failures.first() {
+        lines.push(format!("first damage: at instant {}", failure.cut));
+        lines.extend(shown_output(&failure.output));
+    }
+    lines.join("\n")
+}
+
+fn request_json(of: &LostRequest) -> Value {
+    json!({
+        "request": of.request,
+        "kind": of.kind,
+        "unit": of.unit,
+        "units": of.unit_count,
+        "lost_units": of.lost_unit_count,
+    })
+}
+
+fn loss_json(loss: &Loss) -> Value {
+    let all = |requests: &[LostRequest]| -> Value { requests.iter().map(request_json).collect() };
+    json!({
+        "cut": loss.cut,
+        "mark": loss.mark,
+        "requests_before": loss.requests_before.as_deref().map(all),
+        "kept_requests": all(&loss.kept_requests),
+        "would_have_saved": loss.would_have_saved.as_ref().map(|flush| json!({
+            "after_request": flush.after_request,
+            "before_mark": flush.before_mark,
+            "before_request": flush.before_request,
+            "ignored_flush": flush.ignored_flush,
+            "next_flush": flush.next_flush,
+        })),
+        "output": loss.output,
+    })
+}
+
+/// Formats the result as JSON.
+pub(super) fn json(arguments: &CrashArguments, report: &CrashReport) -> Value {
+    let failures = report.fsck_failures.iter();
+    let failures: Vec<Value> = failures
+        .map(|failure| json!({ "cut": failure.cut, "output": failure.output }))
+        .collect();
+    json!({
+        "workload": arguments.workload,
+        "drive": arguments.on,
+        "log": arguments.log.as_ref().map(|path| path.display().to_string()),
+        "file_system": arguments.fs,
+        "seed": arguments.seed,
+        "writes": report.change_count,
+        "flushes": report.flush_count,
+        "marks": report.mark_count,
+        "instants": report.instant_count,
+        "cuts": report.cut_count,
+        "lost": report.lost.iter().map(loss_json).collect::<Vec<_>>(),
+        "fsck_failures": failures,
+    })
+}
+
+fn escape(text: &str) -> String {
+    let allowed = |c: &char| matches!(c, '\n' | '\t') || !c.is_control();
+    let text: String = text.chars().filter(allowed).collect();
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// Formats the result as JUnit XML: a test case for lost data and one for the file system.
+pub(super) fn junit(arguments: &CrashArguments, report: &CrashReport) -> String {
+    let case = |name: &str, failures: usize, text: &str| {
+        let failure = match failures {
+            0 => String::new(),
+            _ => format!(
+                "\n      <failure message=\"{failures} of {} cuts\">{}</failure>\n    ",
+                report.cut_count,
+                escape(text)
+            ),
+        };
+        format!("    <testcase classname=\"diskperf crash\" name=\"{name}\">{failure}</testcase>\n")
+    };
+    let loss = report.lost.first().map(describe_loss).unwrap_or_default();
+    let damage = report.fsck_failures.first();
+    let damage = damage.map_or("", |failure| &failure.output);
+    let failed =
+        usize::from(!report.lost.is_empty()) + usize::from(!report.fsck_failures.is_empty());
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"2\" failures=\"{failed}\">\n{}{}  </testsuite>\n</testsuites>\n",
+        escape(&title(arguments)),
+        case("marked data survives", report.lost.len(), &loss.join("\n")),
+        case(
+            "the file system recovers",
+            report.fsck_failures.len(),
+            damage
+        ),
+    )
+}

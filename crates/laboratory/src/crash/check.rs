@@ -1,0 +1,126 @@
+//! Check of the medium that a cut leaves: mount with recovery, the user's check, the checker of
+//! the file system.
+
+use super::CrashOptions;
+use super::disks::Disks;
+use super::filesystem::slot_name;
+use super::mounted::Mounted;
+use super::program::{run_captured, shell};
+use super::workload::{MountedDisk, attach};
+use crate::LaboratoryError;
+use diskperf_crash::{Cut, Log, Mark};
+use diskperf_system::host::child_group::GroupEnd;
+use diskperf_system::host::device::LoopDevice;
+use diskperf_system::host::fresh::{FreshSpec, check_filesystem};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Outcome of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Good,
+    /// The user's check failed, with its output.
+    Lost(String),
+    /// The file system does not mount or has damage, with the tool's output.
+    Damaged(String),
+}
+
+/// Disk on which one medium after the other is checked.
+pub(super) struct Slot {
+    number: usize,
+    device: LoopDevice,
+    disks: Arc<Disks>,
+    /// Folder with the mount point and the files that a check reads and writes.
+    folder: PathBuf,
+    filesystem: FreshSpec,
+    check: Option<String>,
+    check_time_max: Duration,
+}
+
+impl Slot {
+    pub(super) fn attach(
+        mounted: &Mounted,
+        number: usize,
+        workspace: &Path,
+        options: &CrashOptions,
+    ) -> Result<Self, LaboratoryError> {
+        let folder = workspace.join(format!("check-{number}"));
+        std::fs::create_dir_all(folder.join("files")).map_err(LaboratoryError::work)?;
+        Ok(Self {
+            number,
+            device: attach(mounted, &slot_name(number))?,
+            disks: Arc::clone(mounted.disks()),
+            folder,
+            filesystem: options.filesystem.clone(),
+            check: options.check.clone(),
+            check_time_max: options.check_time_max,
+        })
+    }
+
+    pub(super) fn detach(self) -> Result<(), LaboratoryError> {
+        self.device.detach().map_err(LaboratoryError::work)
+    }
+
+    /// Checks the medium of a cut. `durable` are the marks that the user's check has to find.
+    pub(super) fn check(
+        &self,
+        log: &Arc<Log>,
+        cut: &Cut,
+        durable: &[Mark],
+        stop: &AtomicBool,
+    ) -> Result<Verdict, LaboratoryError> {
+        self.disks.put_medium(self.number, log, cut.clone());
+        // The kernel still has pages of the medium before, which all are clean.
+        self.device.drop_pages().map_err(LaboratoryError::work)?;
+        let device = self.device.device().path();
+        let directory = self.folder.join("files");
+        let disk = match MountedDisk::mount(&self.filesystem, device, &directory) {
+            Ok(disk) => disk,
+            Err(error) => return Ok(Verdict::Damaged(error.to_string())),
+        };
+        let verdict = self.run_check(&directory, durable, stop);
+        disk.unmount()?;
+        let verdict = verdict?;
+        let report = check_filesystem(self.filesystem.kind, device);
+        let report = report.map_err(LaboratoryError::request)?;
+        Ok(match (verdict, report.clean()) {
+            (Verdict::Good, false) => Verdict::Damaged(report.output().to_owned()),
+            (verdict, _) => verdict,
+        })
+    }
+
+    fn run_check(
+        &self,
+        directory: &Path,
+        durable: &[Mark],
+        stop: &AtomicBool,
+    ) -> Result<Verdict, LaboratoryError> {
+        let Some(check) = &self.check else {
+            return Ok(Verdict::Good);
+        };
+        let list = self.folder.join("durable");
+        let names: String = durable
+            .iter()
+            .map(|mark| mark.name.clone() + "\n")
+            .collect();
+        std::fs::write(&list, names).map_err(LaboratoryError::work)?;
+        let mut shell = shell(check, directory)?;
+        shell.env("DISKPERF_DURABLE", &list);
+        let output = self.folder.join("output");
+        let (end, output) = run_captured(shell, &output, Some(self.check_time_max), stop)?;
+        match end {
+            GroupEnd::Exited(status) if status.success() => Ok(Verdict::Good),
+            GroupEnd::Exited(status) => Ok(Verdict::Lost(match output.is_empty() {
+                true => format!("the check ended with {status}"),
+                false => output,
+            })),
+            GroupEnd::TimedOut => Ok(Verdict::Lost(format!(
+                "the check did not end within {} s",
+                self.check_time_max.as_secs()
+            ))),
+            GroupEnd::Stopped => Err(LaboratoryError::Interrupted),
+        }
+    }
+}
