@@ -4,16 +4,13 @@
 use crate::form::TimeUnit;
 use std::str::FromStr;
 
-/// Position of a column in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnPosition {
     /// Column number, counted from 1.
     Index(usize),
-    /// Name of the column in the table's heading.
     Heading(String),
 }
 
-/// Column of a quantity that has a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MeasuredColumn<C, U> {
     pub(crate) column: C,
@@ -27,7 +24,6 @@ type UnitBytes = u64;
 /// `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumns<C = NamedColumn> {
-    /// Column of the time of issue.
     pub(crate) time: MeasuredColumn<C, TimeUnit>,
     pub(crate) operation: C,
     pub(crate) offset: MeasuredColumn<C, UnitBytes>,
@@ -77,7 +73,6 @@ impl<C, U: Copy> MeasuredColumn<C, U> {
 }
 
 impl CsvColumns {
-    /// Reports whether the heading is needed to find any of the columns.
     pub(crate) fn needs_heading(&self) -> bool {
         let mut have = false;
         let found = self.try_map(|NamedColumn(column)| {

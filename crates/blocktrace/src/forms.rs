@@ -32,7 +32,6 @@ pub(crate) fn srt_magic() -> &'static [u8] {
     srt::MAGIC
 }
 
-/// Meaning of a line or record of a trace.
 pub(crate) enum LineMeaning {
     /// A complete request. Its time counts from an arbitrary origin.
     Request(TraceRecord),
@@ -64,7 +63,6 @@ impl ParseContext {
         self.devices.find_or_add(name)
     }
 
-    /// Returns the device names by device index.
     pub(crate) fn device_names(&self) -> &[String] {
         &self.devices.names
     }

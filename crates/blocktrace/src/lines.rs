@@ -6,7 +6,6 @@ use std::io::{self, BufRead, BufReader, Read};
 const LINE_BYTES_MAX: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Input from which a trace is read.
 pub(crate) struct TraceInput {
     reader: BufReader<Box<dyn Read + Send>>,
     line_buffer: Vec<u8>,
@@ -18,13 +17,11 @@ pub(crate) struct TraceInput {
 /// Byte order mark that Windows programs write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Outcome of reading a line or a piece.
 pub(crate) enum ReadOutcome {
     /// Complete line or piece of the input.
     Complete,
     /// Truncated line or piece: the input ended within it.
     Truncated,
-    /// End of the input.
     End,
 }
 
@@ -95,7 +92,6 @@ impl TraceInput {
         &mut self.line_buffer
     }
 
-    /// Reads the next line of the input.
     pub(crate) fn read_line(&mut self) -> io::Result<ReadOutcome> {
         self.line_buffer.clear();
         let limit = LINE_BYTES_MAX as u64 + 1;

@@ -29,7 +29,6 @@ pub(crate) enum FormParser {
 }
 
 impl FormParser {
-    /// Parses a line of a text format.
     #[inline]
     pub(crate) fn parse_line(
         &mut self,
@@ -211,10 +210,8 @@ fn text_forms() -> impl Iterator<Item = Form> {
     all.filter(|form| !form.is_binary() && form.has_signature())
 }
 
-/// Result of parsing the beginning with one format.
 #[derive(Default)]
 struct FormFit {
-    /// Number of lines that the format accepts.
     accepted_lines: usize,
     /// Number of accepted lines that are left out.
     dropped_lines: usize,

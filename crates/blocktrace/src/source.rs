@@ -32,7 +32,6 @@ pub(crate) enum ReadStep {
     End,
 }
 
-/// Outcome of reading a record of a binary format.
 pub(crate) enum RecordOutcome {
     Complete,
     Truncated,
@@ -63,7 +62,6 @@ pub(crate) fn align_issue_steps(sources: &mut [TraceFile]) {
 }
 
 impl TraceFile {
-    /// Opens a file and detects its format from its beginning.
     pub(crate) fn open(
         name: String,
         mut input: TraceInput,
@@ -113,7 +111,6 @@ impl TraceFile {
         }
     }
 
-    /// Reads the next line or record of the trace file.
     pub(crate) fn next_step(
         &mut self,
         context: &mut ParseContext,
@@ -136,7 +133,6 @@ impl TraceFile {
         }
     }
 
-    /// Reads the next block of diskperf's own format.
     fn read_own_block(
         &mut self,
         context: &mut ParseContext,
@@ -272,7 +268,6 @@ impl TraceFile {
         }))
     }
 
-    /// Reads the next record of a binary format.
     pub(crate) fn read_event(&mut self, partial: bool) -> Result<RecordOutcome, ReadError> {
         if matches!(self.parser, FormParser::Srt(None)) {
             self.read_header()?;
@@ -342,7 +337,6 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Parses a record of a binary format.
     pub(crate) fn parse_event(
         &self,
         event: &[u8],

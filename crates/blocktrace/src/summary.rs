@@ -32,7 +32,6 @@ pub const REUSE_BLOCK_BYTES: u64 = 4096;
 pub const SAMPLED_BLOCKS_MAX: usize = 1 << 16;
 /// Maximum number of distinct request sizes that are counted exactly.
 const SIZES_MAX: usize = 4096;
-/// Number of request sizes that a summary lists.
 const LISTED_SIZES_MAX: usize = 8;
 /// Minimum number of block uses that are followed, in addition to [`FOLLOWED_BLOCKS_PER_REQUEST`]: 16 GiB,
 /// so that a short trace of long requests is covered.

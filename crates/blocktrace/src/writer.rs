@@ -50,7 +50,6 @@ pub struct TraceWriter<W: Write> {
     left_out_count: u64,
     last_completed_ns: u64,
     has_header: bool,
-    /// Encoder of diskperf's own format.
     own_encoder: own::TraceEncoder,
     /// Map from the device indices of the records to those of diskperf's own format.
     own_devices: BTreeMap<DeviceIndex, DeviceIndex>,

@@ -12,7 +12,6 @@ pub(crate) use scan::{PlatterReference, mean_direction as scan_mean_direction};
 pub(crate) use stretches::PhaseSegments;
 use stretches::{PhaseSample, align_phases, phase_agreement};
 
-/// Source of the sector angles of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum AngleSource {
     /// Sector angles from the drive's files.

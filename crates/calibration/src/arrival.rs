@@ -13,9 +13,7 @@ use std::f64::consts::{PI, SQRT_2};
 /// them it is linear in the logarithm of the distance.
 const SEEK_KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
 const SEEK_KNOT_INDEX: usize = 7;
-/// Number of terms of an arrival time.
 pub(crate) const ARRIVAL_TERM_COUNT: usize = SEEK_KNOT_INDEX + SEEK_KNOTS.len();
-/// Names of the terms of an arrival time.
 pub(crate) const TERM_NAMES: &[&str; ARRIVAL_TERM_COUNT] = &[
     "constant_us",
     "after_write_us",
@@ -72,7 +70,6 @@ pub(crate) struct SeekCircumstances {
 }
 
 impl SeekCircumstances {
-    /// Returns the factor of each term for these circumstances.
     fn term_factors(&self) -> [f64; ARRIVAL_TERM_COUNT] {
         let mut factors = [0.0; ARRIVAL_TERM_COUNT];
         factors[0] = 1.0;

@@ -50,7 +50,6 @@ impl DriveEntry {
     }
 }
 
-/// Returns the disk that a drive's files specify.
 pub(crate) fn drive_specification(
     drive: &SpecifiedDrive,
 ) -> Result<DiskSpecification, CalibrationError> {
@@ -78,7 +77,6 @@ pub(crate) struct EntryWriter {
 }
 
 impl EntryWriter {
-    /// Starts an entry for a drive with its description and the source of its numbers.
     pub(crate) fn for_drive(description: &str, source: &str) -> Self {
         let text = format!(
             "description = {}\nsource = {}\nkind = \"drive\"\n\n",
@@ -111,7 +109,6 @@ impl EntryWriter {
         writeln!(self.text, "{key} = {value}").expect("memory takes text");
     }
 
-    /// Writes a key whose value is a choice.
     pub(crate) fn write_word(&mut self, key: &str, value: &str) {
         self.write_line(key, &quote_text(value));
     }

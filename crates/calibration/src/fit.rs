@@ -266,7 +266,6 @@ pub fn score_disk(
     ))
 }
 
-/// Returns pairs of measured and modelled service times.
 pub(crate) fn service_time_pairs(
     placed: &[LocatedRequest],
     replayed: &[ReplayedRequest],

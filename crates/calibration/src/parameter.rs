@@ -22,7 +22,6 @@ pub struct FittedParameter {
 }
 
 impl FittedParameter {
-    /// Creates a parameter with an explicit interval.
     pub(crate) fn with_interval(
         name: impl Into<String>,
         value: f64,

@@ -19,7 +19,6 @@ pub(crate) struct BlockAddress {
 }
 
 impl BlockAddress {
-    /// Returns the place of a block of the drive.
     pub(crate) fn locate(layout: &Layout, block: u64) -> BlockAddress {
         let place = layout.locate(block);
         BlockAddress {
@@ -45,7 +44,6 @@ pub(crate) struct RequestPiece {
     pub block_count: u32,
 }
 
-/// Request with the places of its blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocatedRequest {
     /// Request from the trace.

@@ -9,7 +9,6 @@ use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::ThinkPosition;
 use diskperf_diskspecs::trace::ValidationOperation;
 
-/// Requests by which cache rules are judged.
 pub(crate) struct ReadCacheSearch<'j> {
     pub(crate) disk: &'j DiskSpecification,
     pub(crate) placed: &'j [LocatedRequest],

@@ -94,7 +94,6 @@ impl Component {
         format!("{}/{name}.toml", self.folder_name())
     }
 
-    /// Returns the names of all catalogue folders.
     pub(crate) fn folder_names() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder_name);
         components

@@ -64,7 +64,6 @@ fn default_depth() -> u32 {
     1
 }
 
-/// Catalogue folder of expected figures.
 pub(super) const EXPECTED_FOLDER: &str = "expected";
 
 impl Catalogue {

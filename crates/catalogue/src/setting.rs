@@ -61,7 +61,6 @@ fn split_path(path: &str) -> Vec<(String, usize)> {
     }
 }
 
-/// Tests whether a key of `[drive]` is a drive number.
 pub(crate) fn is_drive_number(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit())
 }

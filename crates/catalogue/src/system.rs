@@ -24,10 +24,8 @@ pub struct ResolvedSystem {
     pub(crate) reading_record: RefCell<ReadingRecord>,
 }
 
-/// Component of a resolved system.
 #[derive(Debug, Clone)]
 pub(crate) struct SystemPart {
-    /// Name of the component in the catalogue.
     pub(crate) name: String,
     /// File of the component, where a missing value belongs.
     pub(crate) file: Arc<Text>,
@@ -52,7 +50,6 @@ pub(crate) struct ReadingRecord {
     pub(crate) parameter_readings: Vec<ParameterReading>,
 }
 
-/// Parameter as recorded by one reader.
 #[derive(Debug, Clone)]
 pub(crate) struct ParameterReading {
     /// Parameter with the path that sets it for all drives or types.

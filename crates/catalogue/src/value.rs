@@ -10,7 +10,6 @@ use toml::de::{DeTable, DeValue};
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{SourceSpan, Text};
 
-/// Value with its place in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) value_content: ValueContent,
@@ -31,7 +30,6 @@ pub(crate) enum ValueContent {
 }
 
 impl ValueContent {
-    /// Returns the name of the value's type for messages.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             ValueContent::Text(_) => "text",
@@ -45,14 +43,12 @@ impl ValueContent {
     }
 }
 
-/// Key of a table with its place and value.
 #[derive(Debug, Clone)]
 pub(crate) struct TableEntry {
     pub(crate) key_span: SourceSpan,
     pub(crate) value: Value,
 }
 
-/// Table with its entries by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) entries: BTreeMap<String, TableEntry>,
@@ -84,7 +80,6 @@ impl Table {
 /// track.
 const SYNTAX_PROBLEMS_MAX: usize = 4;
 
-/// Parses the text of a TOML file.
 pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let (table, errors) = DeTable::parse_recoverable(text.content());
     if errors.is_empty() {

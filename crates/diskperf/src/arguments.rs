@@ -641,7 +641,6 @@ pub(crate) enum CacheTemperature {
     Warm,
 }
 
-/// Returns the page cache mode of the cache options.
 fn cache_mode(direct: bool, cache: Option<CacheTemperature>) -> CacheMode {
     match (direct, cache) {
         (true, _) => CacheMode::Direct,

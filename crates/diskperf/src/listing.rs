@@ -29,7 +29,6 @@ fn target_name(run: &RunHeading) -> String {
 /// Table with a heading and rows of text.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// Name of the list in JSON.
     pub(crate) name: &'static str,
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -38,7 +37,6 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Creates a list of names with their meanings.
     pub(crate) fn from_names(
         name: &'static str,
         kind: &'static str,

@@ -46,7 +46,6 @@ struct RunBar {
 struct RunProgress {
     /// Name of the current phase, as the bar shows it.
     phase_name: String,
-    /// Amount done in the completed repetitions.
     completed_amount: u64,
     /// Expected amount of each repetition. Repetitions that copy trees transfer more.
     repetition_amount: u64,

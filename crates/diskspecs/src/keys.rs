@@ -203,7 +203,6 @@ impl<'b> KeyReader<'b> {
         }
     }
 
-    /// Reports the value of a key as an error.
     pub(crate) fn reject_value(&self, entry: &ParameterEntry, label: impl Into<String>) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.span, label);
@@ -298,7 +297,6 @@ impl<'b> KeyReader<'b> {
         self.read_count_or_zero(key) == 1
     }
 
-    /// Reads the list of a required key.
     pub(crate) fn read_list(
         &self,
         key: &str,

@@ -121,7 +121,6 @@ fn parse_seek(keys: &KeyReader<'_>, files: &SpecificationFiles) -> Option<SeekCu
     })
 }
 
-/// Reads a list with a fixed number of numbers.
 fn parse_numbers<const N: usize>(keys: &KeyReader<'_>, key: &str) -> Option<[f64; N]> {
     let (entry, values) = keys.read_list(key)?;
     let numbers: Option<Vec<f64>> = values.iter().map(to_number).collect();

@@ -184,7 +184,6 @@ impl LegalValues {
     }
 }
 
-/// Formats a maximum with its origin.
 fn describe_file_limit(limit: Option<i64>, from: &str) -> String {
     match limit {
         Some(limit) => format!("{limit}, {from}"),

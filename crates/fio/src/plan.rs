@@ -195,7 +195,6 @@ fn check_zones_within(job: &JobDefinition, region: FileRegion) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the region that a clone uses in one of `count` files.
 fn file_region(
     job: &JobDefinition,
     clone: u32,

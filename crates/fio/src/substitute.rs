@@ -44,7 +44,6 @@ pub(crate) fn substitute(
     })
 }
 
-/// Returns the names of the environment variables that a value uses.
 pub(crate) fn variable_names(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split("${").skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))

@@ -141,7 +141,6 @@ impl<'w> OptionValue<'w> {
         (first, Some(rest))
     }
 
-    /// Creates an error that points at this value.
     pub(crate) fn error(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::error(title).at(&self.place(), label)
     }
@@ -206,7 +205,6 @@ impl<'w> OptionValue<'w> {
         self.check_range(value, .., |value| format!("{value} us"))
     }
 
-    /// Reads the option value as a signed number.
     pub(crate) fn parse_signed(&self) -> Result<i64, Problem> {
         let value = self.parse_integer(self.bytes_unit())?;
         Ok(i64::try_from(value).expect("a number is in 64 bits"))
@@ -343,7 +341,6 @@ impl<'w> OptionValue<'w> {
         Err(self.error(format!("{key} is 0 or 1"), label).help(help))
     }
 
-    /// Reads a decimal number with a fraction.
     pub(crate) fn parse_float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
         // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
         let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);

@@ -80,7 +80,6 @@ fn make_entry_body() -> FuzzBody {
     })
 }
 
-/// Adds an entry of the given kind to the catalogue and reads it.
 fn read_with_entry(catalogue: Catalogue, kind: usize, text: &str) {
     match Component::ALL.get(kind) {
         Some(component) => {

@@ -126,7 +126,6 @@ fn read_store(path: &Path) {
     }
 }
 
-/// Tables and columns that a store reads.
 const STORE_COLUMNS: [(&str, &str); 16] = [
     ("runs", "id"),
     ("runs", "started_unix_ms"),

@@ -1,4 +1,4 @@
-//! A/B measurements.
+//! A/B measurements for the Python package.
 
 use crate::arguments::{REPETITIONS_MAX, RunArguments, checked_count};
 use crate::compare::{Compared, checked_optional_share, checked_share};
@@ -11,11 +11,12 @@ use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeat
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What one side is.
+/// Source of one variant of a measurement: a run to repeat, or the keywords of a new one.
 #[derive(FromPyObject)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them")]
 enum VariantSource<'py> {
@@ -23,7 +24,7 @@ enum VariantSource<'py> {
     Options(RunArguments),
 }
 
-/// A measurement as `python/diskperf/_ab.py` asks for it.
+/// Keywords of an A/B measurement, as `python/diskperf/_ab.py` collects them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct AbArguments<'py> {
@@ -85,20 +86,36 @@ impl AbArguments<'_> {
     }
 }
 
-/// Measures two experiments in blocks: both runs, how they compare, and what went wrong
-/// with the store, if anything did.
+/// Measures two variants in alternating blocks.
 #[pyfunction]
 pub(crate) fn ab(
     py: Python<'_>,
     asked: AbArguments<'_>,
     store: Option<StoreArgument>,
-) -> PyResult<(Run, Run, Compared, Option<String>)> {
+) -> PyResult<AbOutcome> {
     let request = asked.to_request(py)?;
     let made = run_interruptible(py, |stop| run_ab(request, store.as_ref(), stop))?;
     made.map_err(|error| to_exception(py, &error))
 }
 
-type AbOutcome = (Run, Run, Compared, Option<String>);
+/// Runs and verdict of an A/B measurement; a tuple in Python.
+pub(crate) struct AbOutcome {
+    a: Run,
+    b: Run,
+    compared: Compared,
+    /// Message about a failed store; `None` if nothing failed.
+    store_failure: Option<String>,
+}
+
+impl<'py> IntoPyObject<'py> for AbOutcome {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (self.a, self.b, self.compared, self.store_failure).into_pyobject(py)
+    }
+}
 
 fn run_ab(
     request: AbRequest,
@@ -123,5 +140,10 @@ fn run_ab(
             "one of the arms was not run".to_owned(),
         ));
     };
-    Ok((a, b, compared, recorders.iter().find_map(unstored_message)))
+    Ok(AbOutcome {
+        a,
+        b,
+        compared,
+        store_failure: recorders.iter().find_map(unstored_message),
+    })
 }

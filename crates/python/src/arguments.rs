@@ -1,4 +1,4 @@
-//! What Python asks for, as the laboratory has it.
+//! Conversion of Python's keywords to requests of the laboratory.
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::Run;
@@ -12,13 +12,12 @@ use diskperf_timeline::{
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// As many drives as one system can have, and repetitions that the command line
-/// takes.
+/// Largest number of drives of a system, and of repetitions that the command line accepts.
 pub(crate) const DRIVES_MAX: u32 = 8;
 pub(crate) const REPETITIONS_MAX: u32 = 100_000;
 
-/// The keywords of a run, as `python/diskperf/_run.py` gathers them, or those of all
-/// points of a study, as `_points.py` does.
+/// Keywords of a run, as `python/diskperf/_run.py` collects them, or those shared by all points of
+/// a study, as `_points.py` does.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct RunArguments {
@@ -53,15 +52,15 @@ pub(crate) struct RunArguments {
     #[pyo3(default)]
     label: Option<String>,
     no_budget: bool,
-    /// A trace that is replayed, in place of a suite or a program.
+    /// Trace to replay in place of a suite or a program.
     #[pyo3(default)]
     replay: Option<ReplayArguments>,
-    /// A run that it is to be like.
+    /// Earlier run whose experiment is repeated.
     #[pyo3(default)]
     like: Option<Py<Run>>,
 }
 
-/// A replay, as `python/diskperf/_replay.py` gathers it.
+/// Keywords of a replay, as `python/diskperf/_replay.py` collects them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ReplayArguments {
@@ -84,7 +83,7 @@ struct ReplayArguments {
 impl ReplayArguments {
     /// # Errors
     ///
-    /// A size of addresses that is none.
+    /// An address size that does not parse.
     fn to_workload(self, py: Python<'_>) -> PyResult<Workload> {
         let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
         Ok(Workload::Replay(Box::new(TraceReplay {
@@ -123,7 +122,7 @@ impl ReplayArguments {
     }
 }
 
-/// Bytes, as a number or as the command line has them: `8M`, `auto`.
+/// Size in bytes, as a number or in the notation of the command line: `8M`, `auto`.
 #[derive(FromPyObject)]
 pub(crate) enum SizeArgument {
     Bytes(u64),
@@ -131,11 +130,11 @@ pub(crate) enum SizeArgument {
 }
 
 impl RunArguments {
-    /// The experiment.
+    /// Converts the keywords to an experiment.
     ///
     /// # Errors
     ///
-    /// A keyword whose value is none that there is.
+    /// A keyword with an unknown value.
     pub(crate) fn to_experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         let settings = settings(&self.settings).map_err(|error| to_exception(py, &error))?;
         let asked = Experiment {
@@ -179,11 +178,11 @@ impl RunArguments {
     }
 }
 
-/// A number from 1 on.
+/// Checks that a count is from 1 to `most`.
 ///
 /// # Errors
 ///
-/// One that is 0 or beyond `most`.
+/// A count of 0 or above `most`.
 pub(crate) fn checked_count(
     py: Python<'_>,
     name: &str,
@@ -201,7 +200,7 @@ pub(crate) fn checked_count(
 
 /// # Errors
 ///
-/// A text that is no rule.
+/// A text that is no steady-state rule.
 fn parse_steady_rule(py: Python<'_>, rule: Option<String>) -> PyResult<Option<SteadyRule>> {
     let rule = rule.map(|rule| SteadyRule::parse(&rule)).transpose();
     rule.map_err(|error| request_exception(py, format!("until_steady: {error}")))
@@ -230,7 +229,7 @@ pub(crate) fn parse_size_argument(
 
 /// # Errors
 ///
-/// A word that is none of the three.
+/// A name other than `cold`, `warm` and `direct`.
 pub(crate) fn parse_cache_mode(py: Python<'_>, name: &str) -> PyResult<CacheMode> {
     let modes = [CacheMode::Cold, CacheMode::Warm, CacheMode::Direct];
     let found = modes.into_iter().find(|mode| mode.name() == name);

@@ -1,8 +1,8 @@
-//! Published numbers beside modelled ones.
+//! Accuracy card: published figures beside modelled ones.
 
 use crate::errors::to_exception;
 use crate::interruptible::run_interruptible;
-use crate::run::chart_parts;
+use crate::run::ChartParts;
 use diskperf_analysis::accuracy;
 use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_laboratory::crew::available_threads;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An accuracy card.
+/// Accuracy card with its tables and charts.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Card {
     accuracy_card: accuracy::AccuracyCard,
@@ -21,25 +21,24 @@ pub(crate) struct Card {
 
 #[pymethods]
 impl Card {
-    /// The JSON of `diskperf reproduce --format json`.
+    /// Returns the JSON of `diskperf reproduce --format json`.
     fn json(&self) -> String {
         report::render_card(&self.accuracy_card, ReportFormat::Json, 0)
     }
 
-    /// The tables of `diskperf reproduce`, as wide as this many columns.
+    /// Returns the tables of `diskperf reproduce`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         report::render_card(&self.accuracy_card, ReportFormat::Table, width)
     }
 
-    /// The charts of the card as a page: name, title, caption and the Vega-Lite
-    /// specification as JSON.
-    fn charts(&self) -> Vec<(String, String, String, String)> {
+    /// Returns the charts of the card's page.
+    fn charts(&self) -> Vec<ChartParts> {
         let charts = html::build_card_charts(&self.accuracy_card).into_iter();
-        charts.map(chart_parts).collect()
+        charts.map(ChartParts::from).collect()
     }
 }
 
-/// How a card is asked for, as `python/diskperf/_reproduce.py` gathers it.
+/// Keywords of an accuracy card, as `python/diskperf/_reproduce.py` collects them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ReproduceArguments {
@@ -52,7 +51,7 @@ pub(crate) struct ReproduceArguments {
     threads: Option<usize>,
 }
 
-/// The accuracy card.
+/// Models the published measurements and returns the accuracy card.
 #[pyfunction]
 pub(crate) fn reproduce(py: Python<'_>, asked: ReproduceArguments) -> PyResult<Card> {
     let card = run_interruptible(py, |stop| {

@@ -1,4 +1,4 @@
-//! The catalogue: systems and the parts that they consist of.
+//! Catalogue of systems and their components.
 
 use crate::columns::Columns;
 use crate::errors::{request_exception, to_exception};
@@ -10,19 +10,17 @@ use diskperf_models::points;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The catalogue that is part of diskperf, with a folder of the user's laid over
-/// it if there is one.
+/// Embedded catalogue, overlaid with a folder of the user if one is given.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Catalogue {
     pub(crate) catalogue: entries::Catalogue,
 }
 
-/// A system: description, its components as pairs of kind and name, and all its
-/// numbers.
+/// Description of a system, its components as pairs of kind and name, and its parameters.
 type SystemDetails = (String, Vec<(String, String)>, Columns);
 
-/// A component: its kind, description, numbers, and of a drive what follows from
-/// them (name, value, unit) and its seek curve (cylinders, ms).
+/// Kind, description and parameters of a component; for a drive also derived figures (name, value,
+/// unit) and the seek curve (cylinders, ms).
 type ComponentDetails = (
     &'static str,
     String,
@@ -40,19 +38,19 @@ impl Catalogue {
         Ok(Self { catalogue })
     }
 
-    /// All systems and variants, each with its description.
+    /// Lists all systems and variants with their descriptions.
     fn systems(&self) -> Columns {
         name_columns(&laboratory::systems(&self.catalogue))
     }
 
-    /// What every figure of a system hangs on besides settings and seeds: the
-    /// model's version, and a hash of the catalogue.
+    /// Returns the version of the model and a hash of the catalogue. Every figure of a system
+    /// depends on these, its settings and its seed.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let identity = points::identity(&self.catalogue, name);
         identity.map_err(|error| to_exception(py, &error))
     }
 
-    /// The components of one kind (`drive`), each with its description.
+    /// Lists the components of a kind (`drive`) with their descriptions.
     fn components(&self, py: Python<'_>, kind: &str) -> PyResult<Columns> {
         let component = parse_component(py, kind)?;
         Ok(name_columns(&laboratory::components(
@@ -61,7 +59,7 @@ impl Catalogue {
         )))
     }
 
-    /// The documents with published numbers.
+    /// Lists the documents with published figures.
     fn documents(&self, py: Python<'_>) -> PyResult<Columns> {
         let documents = laboratory::documents(&self.catalogue);
         let documents = documents.map_err(|error| to_exception(py, &error))?;
@@ -74,7 +72,7 @@ impl Catalogue {
             .into_columns())
     }
 
-    /// A system with settings, each as `PATH=VALUE`.
+    /// Describes a system with settings, each as `PATH=VALUE`.
     fn system(&self, py: Python<'_>, name: &str, changes: Vec<String>) -> PyResult<SystemDetails> {
         let entry = settings(&changes)
             .and_then(|settings| laboratory::system(&self.catalogue, name, &settings));
@@ -86,13 +84,13 @@ impl Catalogue {
         ))
     }
 
-    /// The kinds of component of which one has this name.
+    /// Returns the kinds that have a component of this name.
     fn kinds_named(&self, name: &str) -> Vec<&'static str> {
         let found = laboratory::components_named(&self.catalogue, name).into_iter();
         found.map(Component::name).collect()
     }
 
-    /// A component, in a system where it can stand.
+    /// Describes a component, in a system that accepts it.
     fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<ComponentDetails> {
         let found = laboratory::component(&self.catalogue, parse_component(py, kind)?, name);
         let found = found.map_err(|error| to_exception(py, &error))?;

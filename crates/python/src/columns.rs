@@ -1,4 +1,4 @@
-//! Results as columns, which whoever knows Arrow takes without copying.
+//! Result tables as Arrow columns, shared without copying.
 
 use crate::table::TableBuilder;
 use arrow_array::cast::AsArray;
@@ -12,17 +12,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyFloat, PyIterator, PyList, PyTuple};
 use std::ffi::CStr;
 
-/// The names that the Arrow PyCapsule interface has for what it passes.
+/// Capsule names of the Arrow PyCapsule interface.
 const ARROW_SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARROW_STREAM_CAPSULE: &CStr = c"arrow_array_stream";
 
-/// Rows that are shown of a table in a notebook, as many as pandas shows.
+/// Largest number of rows of a table in a notebook; pandas shows as many.
 const SHOWN_ROWS_MAX: usize = 60;
 
-/// A table of results: named columns of one length.
+/// Table of results: named columns of equal length.
 ///
-/// pandas, polars, pyarrow, DuckDB and whatever else speaks the Arrow PyCapsule
-/// interface take it as it is, without copying.
+/// pandas, polars, pyarrow, DuckDB and other libraries with the Arrow PyCapsule interface read it
+/// without copying.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Columns {
     batch: RecordBatch,
@@ -60,7 +60,7 @@ impl Columns {
 
 #[pymethods]
 impl Columns {
-    /// The names of the columns, in their order.
+    /// Returns the names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         let schema = self.batch.schema();
@@ -68,8 +68,8 @@ impl Columns {
         names.collect()
     }
 
-    /// The type of each column by its name, as Arrow calls it: `int64`, `uint64`,
-    /// `double`, `string` or `bool`.
+    /// Returns the Arrow type of each column by name: `int64`, `uint64`, `double`, `string` or
+    /// `bool`.
     #[getter]
     fn types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let types = PyDict::new(py);
@@ -79,7 +79,7 @@ impl Columns {
         Ok(types)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()
@@ -89,7 +89,7 @@ impl Columns {
         self.batch.num_rows()
     }
 
-    /// One column as a list of Python's own values; what is unknown is `None`.
+    /// Returns a column as a list of Python values; unknown values are `None`.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
         match self.batch.schema().index_of(name) {
             Ok(column) => self.column_values(py, column),
@@ -104,17 +104,17 @@ impl Columns {
         self.batch.schema().index_of(name).is_ok()
     }
 
-    /// The rows, one after the other, each a dict by the names of the columns.
+    /// Iterates over the rows, each a dict by column name.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         self.to_pylist(py)?.try_iter()
     }
 
-    /// The rows as a list of dicts.
+    /// Returns the rows as a list of dicts.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.first_rows(py, usize::MAX)
     }
 
-    /// The columns as a dict of lists.
+    /// Returns the columns as a dict of lists.
     fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         for (number, name) in self.column_names().into_iter().enumerate() {
@@ -123,8 +123,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Columns of these types with these values: the reverse of `to_pydict` and
-    /// `types`.
+    /// Creates columns from types and values: the reverse of `to_pydict` and `types`.
     #[staticmethod]
     fn from_pydict(
         columns: &Bound<'_, PyDict>,
@@ -155,15 +154,15 @@ impl Columns {
         Ok((make, arguments.into_pyobject(py)?))
     }
 
-    /// The schema, for the Arrow PyCapsule interface.
+    /// Returns the schema, for the Arrow PyCapsule interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref());
         let schema = schema.map_err(|error| PyValueError::new_err(error.to_string()))?;
         PyCapsule::new_with_value(py, schema, ARROW_SCHEMA_CAPSULE)
     }
 
-    /// The columns as a stream of one batch, for the Arrow PyCapsule interface;
-    /// another schema than their own is not made for anybody.
+    /// Returns the columns as a stream of one batch, for the Arrow PyCapsule interface. A requested
+    /// schema other than their own is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -189,7 +188,7 @@ impl Columns {
         format!("<Columns of {rows}: {}>", self.column_names().join(", "))
     }
 
-    /// The first rows as HTML, for notebooks.
+    /// Renders the first rows as HTML, for notebooks.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let cells = |tag: &str, cells: Vec<String>| {
             let cells = cells
@@ -225,7 +224,6 @@ fn escape_html(text: &str) -> String {
     text.replace('>', "&gt;")
 }
 
-/// What Arrow calls the types that occur.
 fn arrow_type_name(of: &DataType) -> &'static str {
     match of {
         DataType::Int64 => "int64",

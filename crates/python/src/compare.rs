@@ -1,4 +1,4 @@
-//! Runs side by side.
+//! Comparison of runs for the Python package.
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::{Run, StoreArgument};
@@ -9,14 +9,14 @@ use diskperf_laboratory::runs;
 use diskperf_timeline as timeline;
 use pyo3::prelude::*;
 
-/// Two runs or more side by side.
+/// Comparison of two or more runs.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Compared {
     comparison: Comparison,
 }
 
 impl Compared {
-    /// A comparison, held to a limit if there is one.
+    /// Creates a comparison that is checked against a limit, if one is given.
     pub(crate) fn with_limit(mut comparison: Comparison, fail_over: Option<f64>) -> Self {
         if let Some(limit) = fail_over {
             comparison.apply_gate(limit);
@@ -27,18 +27,18 @@ impl Compared {
 
 #[pymethods]
 impl Compared {
-    /// The JSON of `diskperf compare --format json`.
+    /// Returns the JSON of `diskperf compare --format json`.
     fn json(&self) -> String {
         report::render_comparison(&self.comparison, ReportFormat::Json, 0)
     }
 
-    /// The table of `diskperf compare`, as wide as this many columns.
+    /// Returns the table of `diskperf compare`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         report::render_comparison(&self.comparison, ReportFormat::Table, width)
     }
 
-    /// What the limit says: `kept`, `exceeded`, `cannot_tell` or `missing`; nothing without
-    /// a limit.
+    /// Returns the outcome of the limit: `kept`, `exceeded`, `cannot_tell` or `missing`; `None`
+    /// without a limit.
     fn gate(&self) -> Option<&'static str> {
         let gated = self.comparison.gate_result.as_ref()?;
         Some(match gated.outcome {
@@ -49,7 +49,7 @@ impl Compared {
         })
     }
 
-    /// Why the limit is not kept, or not known to be.
+    /// Returns the reasons why the limit is exceeded or its outcome is unknown.
     fn failures(&self) -> Vec<String> {
         let gated = self.comparison.gate_result.iter();
         let failures = gated.flat_map(|gated| &gated.failures);
@@ -57,8 +57,8 @@ impl Compared {
     }
 }
 
-/// Compares every run with the first. Earlier runs of the same things in the store say how
-/// much runs differ.
+/// Compares every run with the first. Earlier runs of the same experiment in the store show how
+/// much runs vary.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn compare(
     Ok(Compared::with_limit(comparison, fail_over))
 }
 
-/// A share, if one is given.
+/// Checks an optional share.
 ///
 /// # Errors
 ///
@@ -99,11 +99,11 @@ pub(crate) fn checked_optional_share(
         .transpose()
 }
 
-/// A share of a whole.
+/// Checks that a number is a share from 0 to below 1.
 ///
 /// # Errors
 ///
-/// A number that is none, as a percentage.
+/// A number outside that range, such as a percentage.
 pub(crate) fn checked_share(py: Python<'_>, name: &str, value: f64) -> PyResult<f64> {
     match (0.0..1.0).contains(&value) {
         true => Ok(value),

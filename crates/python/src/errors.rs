@@ -1,12 +1,11 @@
-//! Errors of the core as Python's exceptions, which `python/diskperf/_errors.py`
-//! declares.
+//! Conversion of errors to the exceptions that `python/diskperf/_errors.py` declares.
 
 use diskperf_laboratory::LaboratoryError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// The exception of an error, with its words.
+/// Converts an error to its exception.
 pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
     match error.cause() {
         LaboratoryError::Interrupted => match error {
@@ -28,7 +27,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
     }
 }
 
-/// An exception of the package by its name.
+/// Creates an exception of the package by its name.
 pub(crate) fn package_exception(py: Python<'_>, name: &str, text: String) -> PyErr {
     let class = py
         .import("diskperf._errors")
@@ -40,20 +39,19 @@ pub(crate) fn package_exception(py: Python<'_>, name: &str, text: String) -> PyE
     }
 }
 
-/// A request that only Python can make wrong.
+/// Creates an exception for a request that only Python can express.
 pub(crate) fn request_exception(py: Python<'_>, text: String) -> PyErr {
     package_exception(py, "RequestError", text)
 }
 
-/// The words of an error. What it says of the command line's options, it says of
-/// Python's keywords here: who catches an exception has no command line.
+/// Returns the message of an error, with Python's keywords in place of the command line's options.
 pub(crate) fn error_message(error: &LaboratoryError) -> String {
     let replaced = |text: String, (option, keyword): &(&str, &str)| text.replace(option, keyword);
     OPTION_KEYWORDS.iter().fold(error.to_string(), replaced)
 }
 
-/// Options as the library's remedies name them, and what `run` calls them: what is
-/// longer stands before what it begins with.
+/// Options in the messages of the library, each with the keyword of `run`. An option stands before
+/// the shorter ones that it contains.
 const OPTION_KEYWORDS: &[(&str, &str)] = &[
     ("--> --set:", "--> settings:"),
     ("(--set ", "(setting "),

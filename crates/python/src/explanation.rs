@@ -1,4 +1,4 @@
-//! Where the time of a modelled run went, and why two differ.
+//! Explanations of modelled runs, and of differences between two.
 
 use crate::arguments::RunArguments;
 use crate::columns::Columns;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is to be explained: a run, or a system and a suite.
+/// Subject of an explanation: a run, or the keywords of a system and a suite.
 #[derive(FromPyObject)]
 #[expect(clippy::large_enum_variant, reason = "there are two of them at most")]
 pub(crate) enum SubjectArgument<'py> {
@@ -28,7 +28,7 @@ pub(crate) enum SubjectArgument<'py> {
     Options(RunArguments),
 }
 
-/// What to explain, for a thread without the interpreter.
+/// Subject of an explanation, for a thread without the interpreter.
 enum SubjectSource {
     Run(Arc<timeline::Run>),
     Experiment(Box<Experiment>),
@@ -57,7 +57,7 @@ impl SubjectSource {
     }
 }
 
-/// The explanation of one run or system.
+/// Explanation of one run or system.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Explanation {
     explanation: Found,
@@ -66,22 +66,22 @@ pub(crate) struct Explanation {
 
 #[pymethods]
 impl Explanation {
-    /// The JSON of `diskperf explain --format json`.
+    /// Returns the JSON of `diskperf explain --format json`.
     fn json(&self) -> String {
         report::render_explanation(&self.explanation, ReportFormat::Json, 0)
     }
 
-    /// The tables of `diskperf explain`, as wide as this many columns.
+    /// Returns the tables of `diskperf explain`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         report::render_explanation(&self.explanation, ReportFormat::Table, width)
     }
 
-    /// One row for each span of the repetitions that are explained.
+    /// Returns a row for each span of the explained repetitions.
     fn spans(&self) -> Columns {
         span_columns(&self.explanation, &self.traces)
     }
 
-    /// A trace for Perfetto (ui.perfetto.dev).
+    /// Returns a trace for Perfetto (ui.perfetto.dev).
     fn perfetto(&self) -> Cow<'_, [u8]> {
         let named = self.explanation.programs.iter().zip(&self.traces);
         let named =
@@ -90,7 +90,7 @@ impl Explanation {
     }
 }
 
-/// Explains a run, or what a system does with a suite.
+/// Explains a run, or the execution of a suite on a system.
 #[pyfunction]
 pub(crate) fn explain(
     py: Python<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn explain(
     })
 }
 
-/// Why two differ.
+/// Explanation of the difference between two runs or systems.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Differences {
     differences: FoundDifferences,
@@ -121,18 +121,18 @@ pub(crate) struct Differences {
 
 #[pymethods]
 impl Differences {
-    /// The JSON of `diskperf explain A B --format json`.
+    /// Returns the JSON of `diskperf explain A B --format json`.
     fn json(&self) -> String {
         report::render_differences(&self.differences, ReportFormat::Json, 0)
     }
 
-    /// The tables of `diskperf explain A B`, as wide as this many columns.
+    /// Returns the tables of `diskperf explain A B`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         report::render_differences(&self.differences, ReportFormat::Table, width)
     }
 }
 
-/// Says why two differ.
+/// Explains the difference between two runs or systems.
 #[pyfunction]
 pub(crate) fn differences(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What a run measured, as columns.
+//! Figures of a run as columns.
 
 use crate::columns::Columns;
 use crate::table::{TableBuilder, to_signed};
@@ -8,7 +8,7 @@ use diskperf_analysis::summary::ResultSummary;
 use diskperf_analysis::summary::load::{self, LatencySummary};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure};
 
-/// One row for each program and file system, in the order of the suite's table.
+/// Returns a row for each program and file system, in the order of the suite's table.
 pub(crate) fn result_columns(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
@@ -118,8 +118,8 @@ fn response_latency(summary: &ResultSummary) -> Option<&LatencySummary> {
     summary.load.as_ref()?.response.as_ref()
 }
 
-/// One row for each operation of each program that had several requests under way: of
-/// the whole response, and of the part of it in the call that submitted.
+/// Returns rows for each operation of each program with several requests in flight: one for the
+/// response time, one for the time in the submitting call.
 pub(crate) fn latency_columns(run: &Run) -> Columns {
     let mut rows: Vec<(String, &ProgramResult, &str, &str, LatencySummary)> = Vec::new();
     for result in &run.results {
@@ -155,8 +155,7 @@ pub(crate) fn latency_columns(run: &Run) -> Columns {
         .into_columns()
 }
 
-/// One row for each interval of each repetition of a program that had several requests
-/// under way.
+/// Returns a row for each interval of each repetition of a program with several requests in flight.
 pub(crate) fn series_columns(run: &Run) -> Columns {
     let repetitions = numbered_repetitions(run);
     let mut rows = Vec::new();
@@ -183,7 +182,7 @@ pub(crate) fn series_columns(run: &Run) -> Columns {
         .into_columns()
 }
 
-/// A repetition, with what it is of.
+/// Repetition with its index, program and file system.
 struct NumberedRepetition<'a> {
     title: String,
     filesystem: &'a str,
@@ -207,7 +206,7 @@ fn numbered_repetitions(run: &Run) -> Vec<NumberedRepetition<'_>> {
     all
 }
 
-/// One row for each repetition, in the order of running.
+/// Returns a row for each repetition, in the order of execution.
 pub(crate) fn repetition_columns(run: &Run) -> Columns {
     let all = numbered_repetitions(run);
     let rows = || all.iter();
@@ -249,12 +248,13 @@ pub(crate) fn repetition_columns(run: &Run) -> Columns {
         .into_columns()
 }
 
-/// Of a repetition with several requests under way.
+/// Returns a function that computes a percentile of a repetition; `None` unless several requests
+/// were in flight.
 fn percentile_figure(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
     move |one| quantity.figure_of_repetition(one)
 }
 
-/// One row for each stage that a worker's elapsed time went to.
+/// Returns a row for each stage of each worker's elapsed time.
 pub(crate) fn ledger_columns(run: &Run) -> Columns {
     let repetitions = numbered_repetitions(run);
     let mut rows = Vec::new();
@@ -293,12 +293,12 @@ pub(crate) fn ledger_columns(run: &Run) -> Columns {
         .into_columns()
 }
 
-/// The stage without the deadline.
+/// Returns the name of a stage without its missed deadline.
 pub(crate) fn stage_name(stage: Stage) -> &'static str {
     split_stage_name(stage).0
 }
 
-/// Of a missed revolution, the deadline.
+/// Returns the deadline that a missed revolution is due to; `None` for other stages.
 pub(crate) fn missed_deadline_name(stage: Stage) -> Option<&'static str> {
     split_stage_name(stage).1
 }

@@ -1,5 +1,4 @@
-//! What is found without a run: in a trace, at the arm of a disk, by formula of a flash
-//! drive, of real drives.
+//! Results that need no run: of traces, disk queues, flash formulas and real drives.
 
 use crate::errors::{request_exception, to_exception};
 use crate::interruptible::run_interruptible;
@@ -22,7 +21,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What was found.
+/// Result of a calculation or an analysis.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Finding(FindingKind);
 
@@ -50,18 +49,18 @@ impl Finding {
 
 #[pymethods]
 impl Finding {
-    /// The JSON of the command line's `--format json`.
+    /// Returns the JSON of the command with `--format json`.
     fn json(&self) -> String {
         self.render(ReportFormat::Json, 0)
     }
 
-    /// The tables of the command line, as wide as this many columns.
+    /// Returns the tables of the command, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         self.render(ReportFormat::Table, width)
     }
 }
 
-/// How a trace is asked for, as `python/diskperf/_findings.py` gathers it.
+/// Keywords of a trace summary, as `python/diskperf/_findings.py` collects them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct TraceArguments {
@@ -75,7 +74,7 @@ pub(crate) struct TraceArguments {
     device: Option<String>,
 }
 
-/// What a block trace holds.
+/// Summarizes a block trace.
 #[pyfunction]
 pub(crate) fn trace(py: Python<'_>, asked: TraceArguments) -> PyResult<Finding> {
     let refused = |error: String| request_exception(py, error);
@@ -110,7 +109,7 @@ pub(crate) fn trace(py: Python<'_>, asked: TraceArguments) -> PyResult<Finding> 
     Ok(Finding(FindingKind::Trace(Box::new(found))))
 }
 
-/// Records what a disk is asked by whoever.
+/// Records the requests of a block device into a trace.
 #[pyfunction]
 pub(crate) fn record(
     py: Python<'_>,
@@ -130,7 +129,7 @@ pub(crate) fn record(
     Ok(Finding(FindingKind::Recorded(Box::new(came))))
 }
 
-/// How a queue is asked for.
+/// Keywords of a disk queue calculation.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct DiskQueueArguments {
@@ -145,7 +144,7 @@ pub(crate) struct DiskQueueArguments {
     catalogue: Option<PathBuf>,
 }
 
-/// What orders of service gain at the arm of a disk.
+/// Calculates the gain of scheduling policies on a disk.
 #[pyfunction]
 pub(crate) fn calculate_disk(py: Python<'_>, asked: DiskQueueArguments) -> PyResult<Finding> {
     let found = run_interruptible(py, |_| {
@@ -169,7 +168,7 @@ pub(crate) fn calculate_disk(py: Python<'_>, asked: DiskQueueArguments) -> PyRes
     Ok(Finding(FindingKind::Queue(found)))
 }
 
-/// A flash drive's numbers, as `python/diskperf/_findings.py` gathers them.
+/// Parameters of a flash drive, as `python/diskperf/_findings.py` collects them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct FlashDriveArguments {
@@ -188,7 +187,7 @@ pub(crate) struct FlashDriveArguments {
     years: f64,
 }
 
-/// What is to be calculated of it.
+/// Keywords of a flash calculation.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct FlashArguments {
@@ -203,7 +202,7 @@ pub(crate) struct FlashArguments {
     drive: FlashDriveArguments,
 }
 
-/// Formulas of a flash drive, beside the model of its translation layer.
+/// Evaluates the formulas of a flash drive, beside the model of its translation layer.
 #[pyfunction]
 pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult<Finding> {
     let drive = asked.drive;
@@ -237,7 +236,7 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult
     Ok(Finding(FindingKind::Flash(Box::new(found))))
 }
 
-/// Real drives of a directory, each calibrated on half of its trace and replayed.
+/// Calibrates each real drive of a directory on half of its trace, and replays the other half.
 #[pyfunction]
 pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<Finding> {
     let found = run_interruptible(py, |stop| real_drives::reproduce(&data, stop, &|_, _| ()))?;
@@ -245,7 +244,7 @@ pub(crate) fn reproduce_real_drives(py: Python<'_>, data: PathBuf) -> PyResult<F
     Ok(Finding(FindingKind::Drives(found)))
 }
 
-/// What a drive of the catalogue does, beside what is expected of it.
+/// Models a drive of the catalogue, beside the figures of its data sheet.
 #[pyfunction]
 pub(crate) fn expected_of(
     py: Python<'_>,

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often signals are looked for: often enough that Ctrl-C seems to work at
-/// once, too seldom to disturb a measurement.
+/// Interval of the checks for signals: short enough that Ctrl-C seems immediate, long enough not to
+/// disturb a measurement.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Does work on a thread of its own, with the interpreter free for others. A
-/// signal whose handler raises sets the flag that the work is given, which ends
-/// it as a signal ends the command line's, and is raised when it has ended.
+/// Runs work on a thread of its own, with the interpreter free for other threads. A signal whose
+/// handler raises sets the stop flag of the work, and the exception is raised when the work has
+/// ended.
 ///
-/// Python runs handlers on its main thread alone: work that another thread waits
-/// for goes on to its end.
+/// Python runs handlers on its main thread alone: work that another thread waits for continues to
+/// its end.
 pub(crate) fn run_interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> T + Send,

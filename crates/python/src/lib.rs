@@ -1,8 +1,8 @@
-//! diskperf as a Python module: the laboratory's runs, explanations and points,
-//! as columns that Arrow carries. `python/diskperf` is what users see of it.
+//! Python module of diskperf: runs, explanations and points of the laboratory, as Arrow columns.
+//! Users see it through `python/diskperf`.
 //!
-//! Nothing here decides anything: arguments become requests of the laboratory,
-//! and what comes of them becomes columns or JSON.
+//! The module makes no decisions: arguments become requests of the laboratory, and their results
+//! become columns or JSON.
 
 mod ab;
 mod arguments;
@@ -26,14 +26,13 @@ mod table;
 use diskperf_allocator::Allocator;
 use pyo3::prelude::*;
 
-/// Of what is written in Rust. A point takes and frees a megabyte in large pieces,
-/// and the C library's allocator gives each back to the system at once where
-/// `MALLOC_TRIM_THRESHOLD_` is set, as Dask sets it for its workers: the page faults
-/// then take as long as the point.
+/// Allocator of the Rust code. A point allocates and frees a megabyte in large pieces. Where
+/// `MALLOC_TRIM_THRESHOLD_` is set, as Dask sets it for its workers, the C library's allocator
+/// returns each piece to the system at once, and the page faults take as long as the point.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// The part of diskperf that is written in Rust.
+/// Native part of the diskperf package.
 #[pymodule]
 mod _native {
     #[pymodule_export]

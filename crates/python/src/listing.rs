@@ -1,18 +1,18 @@
-//! What there is to run.
+//! Lists of suites and programs.
 
 use crate::columns::Columns;
 use crate::table::TableBuilder;
 use diskperf_battery::{Program, Suite};
 use pyo3::prelude::*;
 
-/// The suites, each with what it is.
+/// Lists the suites with their descriptions.
 #[pyfunction]
 pub(crate) fn suites() -> Columns {
     name_columns("suite", &Suite::all())
 }
 
-/// The parameters of every program, one row for each; a program without any has
-/// one row.
+/// Lists the parameters of every program, one row for each. A program without parameters has one
+/// row.
 #[pyfunction]
 pub(crate) fn programs() -> Columns {
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Many points of one system and suite in one call.
+//! Execution of many points of one system and suite in one call.
 
 use crate::arguments::RunArguments;
 use crate::catalogue::Catalogue;
@@ -14,12 +14,11 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Programs of points, or why a point has none; each with its point's number.
+/// Index of a point, with the figures of a program or the reason of a failure.
 type PointRow = (usize, Result<ProgramFigures, String>);
 
-/// Runs points one after the other: for each its settings and its seed. Of a
-/// point that fails, the exception has its number as its second argument, or its
-/// row has the words, if these are to be kept.
+/// Runs points one after the other, each with its settings and its seed. A point that fails raises
+/// an exception with the point's index, or has a row with the message if `keep_errors` is set.
 #[pyfunction]
 pub(crate) fn run_points(
     py: Python<'_>,
@@ -50,13 +49,13 @@ pub(crate) fn run_points(
     Ok(point_columns(&rows, &points))
 }
 
-/// The values that a range (`0..10:2`) or a list (`4K,8K`) has for a parameter.
+/// Returns the values of a range (`0..10:2`) or a list (`4K,8K`) for a parameter.
 #[pyfunction]
 pub(crate) fn values_of(py: Python<'_>, key: &str, values: &str) -> PyResult<Vec<String>> {
     tune::values_of(key, values).map_err(|error| to_exception(py, &error))
 }
 
-/// An exception that says at which point it came up.
+/// Adds the index of the failed point to an exception.
 fn point_exception(py: Python<'_>, number: usize, error: PyErr) -> PyErr {
     match error.value(py).setattr("point", number) {
         Ok(()) => error,

@@ -1,4 +1,4 @@
-//! Runs: made, looked at, drawn.
+//! Runs: execution, results and charts.
 
 use crate::arguments::RunArguments;
 use crate::columns::Columns;
@@ -14,11 +14,12 @@ use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_fil
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{self as timeline, RunState, World};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One suite or program on one target, with all that was measured.
+/// Run of a suite or program on a target, with its measurements.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Run {
     pub(crate) run: Arc<timeline::Run>,
@@ -26,25 +27,25 @@ pub(crate) struct Run {
 
 #[pymethods]
 impl Run {
-    /// Ten hexadecimal digits.
+    /// Returns the id of the run: ten hexadecimal digits.
     #[getter]
     fn id(&self) -> &str {
         &self.run.id
     }
 
-    /// The suite, or the program when it was run by itself.
+    /// Returns the suite, or the program that ran alone.
     #[getter]
     fn suite(&self) -> &str {
         &self.run.suite
     }
 
-    /// The target; several, joined by ` + `.
+    /// Returns the target; several are joined by ` + `.
     #[getter]
     fn target(&self) -> &str {
         &self.run.target
     }
 
-    /// `host` or `model`.
+    /// Returns the kind of system: `host` or `model`.
     #[getter]
     fn world(&self) -> &'static str {
         match self.run.world {
@@ -53,19 +54,19 @@ impl Run {
         }
     }
 
-    /// The seed of every random choice.
+    /// Returns the seed of all random choices.
     #[getter]
     fn seed(&self) -> u64 {
         self.run.seed
     }
 
-    /// The user's own name for it.
+    /// Returns the label that the user gave the run.
     #[getter]
     fn label(&self) -> Option<&str> {
         self.run.label.as_deref()
     }
 
-    /// How far it came: `running`, `finished`, `interrupted` or `failed`.
+    /// Returns the state of the run: `running`, `finished`, `interrupted` or `failed`.
     #[getter]
     fn state(&self) -> &'static str {
         match self.run.state {
@@ -76,49 +77,50 @@ impl Run {
         }
     }
 
-    /// What a reader must know about it.
+    /// Returns the notes that a reader of the results needs.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.run.notes.clone()
     }
 
-    /// The command line that made it, word by word; none of a run that Python made.
+    /// Returns the words of the command line that started the run; none for a run of Python.
     #[getter]
     fn command_line(&self) -> Vec<String> {
         self.run.command_line.clone()
     }
 
-    /// One row for each program and file system.
+    /// Returns a row for each program and file system.
     fn results(&self) -> Columns {
         figures::result_columns(&self.run)
     }
 
-    /// One row for each repetition of each of these.
+    /// Returns a row for each repetition of each program and file system.
     fn repetitions(&self) -> Columns {
         figures::repetition_columns(&self.run)
     }
 
-    /// One row for each operation of each program with several requests under way.
+    /// Returns a row for each operation of each program with several requests in flight.
     fn latencies(&self) -> Columns {
         figures::latency_columns(&self.run)
     }
 
-    /// One row for each interval of each repetition of such a program.
+    /// Returns a row for each interval of each repetition of a program with several requests in
+    /// flight.
     fn series(&self) -> Columns {
         figures::series_columns(&self.run)
     }
 
-    /// One row for each stage of each worker of each repetition.
+    /// Returns a row for each stage of each worker of each repetition.
     fn ledger(&self) -> Columns {
         figures::ledger_columns(&self.run)
     }
 
-    /// The JSON of `diskperf run --format json`.
+    /// Returns the JSON of `diskperf run --format json`.
     fn json(&self) -> String {
         report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Json, 0)
     }
 
-    /// The JSON of `diskperf run --format fio-json`, or of `fio-json+`.
+    /// Returns the JSON of `diskperf run --format fio-json`, or of `fio-json+`.
     fn fio_json(&self, py: Python<'_>, plus: bool) -> PyResult<String> {
         let format = match plus {
             true => FioFormat::JsonPlus,
@@ -128,29 +130,26 @@ impl Run {
         printed.map_err(|error| request_exception(py, format!("{error}; to_json() has every run")))
     }
 
-    /// The table of `diskperf run`, as wide as this many columns.
+    /// Returns the table of `diskperf run`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
         report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Table, width)
     }
 
-    /// The file of `diskperf export`, as text.
+    /// Returns the text of the file that `diskperf export` writes.
     fn export(&self, py: Python<'_>) -> PyResult<String> {
         let text = runs::export_text(std::slice::from_ref(&self.run));
         text.map_err(|error| to_exception(py, &error))
     }
 }
 
-/// Where a run is kept.
 #[derive(FromPyObject)]
 pub(crate) enum StoreArgument {
-    /// In the user's store, or nowhere.
+    /// User's default store for `true`, no store for `false`.
     DefaultStore(bool),
-    /// In this store.
     StoreAt(PathBuf),
 }
 
-/// Carries out what is asked for: a run for each target, and what went wrong with
-/// the store, if anything did.
+/// Executes the requested runs, one for each target.
 #[pyfunction]
 pub(crate) fn run(
     py: Python<'_>,
@@ -165,7 +164,7 @@ pub(crate) fn run(
     made.map_err(|error| to_exception(py, &error))
 }
 
-/// What would be written where, how much and for how long.
+/// Describes what a run would write, where, how much and for how long.
 #[pyfunction]
 pub(crate) fn describe(py: Python<'_>, options: RunArguments) -> PyResult<String> {
     let experiment = options.to_experiment(py)?;
@@ -175,15 +174,31 @@ pub(crate) fn describe(py: Python<'_>, options: RunArguments) -> PyResult<String
     Ok(texts.join("\n"))
 }
 
-/// Whether what is called a suite or a program is a fio job file, which may say itself
-/// where it runs.
+/// Reports whether the name of a suite or program is that of a fio job file, which may name its own
+/// targets.
 #[pyfunction]
 pub(crate) fn is_job_file(what: &str) -> bool {
     job_file::is_named(what)
 }
 
-/// Runs, what went wrong with the store, and what was not recorded.
-type RunOutcome = (Vec<Run>, Option<String>, Option<String>);
+/// Runs of a request; a tuple in Python.
+pub(crate) struct RunOutcome {
+    runs: Vec<Run>,
+    /// Message about a failed store; `None` if nothing failed.
+    store_failure: Option<String>,
+    /// Message about requests that were not recorded; `None` if all were.
+    unrecorded: Option<String>,
+}
+
+impl<'py> IntoPyObject<'py> for RunOutcome {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (self.runs, self.store_failure, self.unrecorded).into_pyobject(py)
+    }
+}
 
 fn execute_plans(
     experiment: &Experiment,
@@ -214,10 +229,15 @@ fn execute_plans(
         });
     }
     let came = recording.finish()?;
-    Ok((made, failure, came.and_then(|came| came.missing())))
+    Ok(RunOutcome {
+        runs: made,
+        store_failure: failure,
+        unrecorded: came.and_then(|came| came.missing()),
+    })
 }
 
-/// What went wrong with the store, and where the results are instead.
+/// Returns a message about a failed store and the location of the results; `None` if nothing
+/// failed.
 pub(crate) fn unstored_message(recorder: &Recorder) -> Option<String> {
     let why = recorder.failure()?;
     let saved = recorder.unstored().map(|(_, place)| match place {
@@ -231,8 +251,8 @@ pub(crate) fn unstored_message(recorder: &Recorder) -> Option<String> {
     ))
 }
 
-/// What was measured on real storage is kept unless it is said not to be; what a
-/// model did can be made again.
+/// Opens the recorder of a run. Runs on real storage are stored unless the user declines; modelled
+/// runs, which can be repeated, are stored on request.
 pub(crate) fn open_recorder(store: Option<&StoreArgument>, plan: &Plan) -> Recorder {
     match (store, plan) {
         (Some(StoreArgument::StoreAt(path)), _) => Recorder::open(Some(path)),
@@ -244,13 +264,9 @@ pub(crate) fn open_recorder(store: Option<&StoreArgument>, plan: &Plan) -> Recor
     }
 }
 
-/// The charts of runs, as a report has them: name, title, caption and the
-/// Vega-Lite specification as JSON.
+/// Returns the charts of runs, as a report has them.
 #[pyfunction]
-pub(crate) fn charts(
-    py: Python<'_>,
-    runs: Vec<PyRef<'_, Run>>,
-) -> PyResult<Vec<(String, String, String, String)>> {
+pub(crate) fn charts(py: Python<'_>, runs: Vec<PyRef<'_, Run>>) -> PyResult<Vec<ChartParts>> {
     let runs = runs.iter().map(|one| timeline::Run::clone(&one.run));
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
@@ -258,11 +274,35 @@ pub(crate) fn charts(
         Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| to_exception(py, &error))?;
-    Ok(drawn.into_iter().map(chart_parts).collect())
+    Ok(drawn.into_iter().map(ChartParts::from).collect())
 }
 
-/// A chart taken apart.
-pub(crate) fn chart_parts(chart: html::Chart) -> (String, String, String, String) {
-    let spec = chart.vega_spec.to_string();
-    (chart.name, chart.title, chart.caption, spec)
+/// Texts of a chart; a tuple in Python.
+pub(crate) struct ChartParts {
+    name: String,
+    title: String,
+    caption: String,
+    /// Vega-Lite specification as JSON.
+    specification: String,
+}
+
+impl From<html::Chart> for ChartParts {
+    fn from(chart: html::Chart) -> Self {
+        Self {
+            specification: chart.vega_spec.to_string(),
+            name: chart.name,
+            title: chart.title,
+            caption: chart.caption,
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for ChartParts {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (self.name, self.title, self.caption, self.specification).into_pyobject(py)
+    }
 }

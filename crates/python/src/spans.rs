@@ -1,4 +1,4 @@
-//! Everything that happened in a modelled run, as a table.
+//! Spans of a modelled run as a table.
 
 use crate::columns::Columns;
 use crate::figures::{missed_deadline_name, stage_name};
@@ -7,7 +7,7 @@ use diskperf_analysis::explanation::Explanation;
 use diskperf_timeline::trace::{DiskPosition, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 
-/// One row.
+/// Span of a process, a request or an interrupt handler.
 struct SpanRow<'a> {
     program: &'a str,
     filesystem: &'a str,
@@ -19,8 +19,8 @@ struct SpanRow<'a> {
     end: Nanoseconds,
 }
 
-/// One row for each span of the programs, of the drives' requests, and of the
-/// handlers of interrupts, each program's after the one's before it.
+/// Returns a row for each span of the processes, of the drives' requests, and of the interrupt
+/// handlers, program by program.
 pub(crate) fn span_columns(found: &Explanation, traces: &[Trace]) -> Columns {
     let mut rows = Vec::new();
     for (explained, trace) in found.programs.iter().zip(traces) {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The runs of a store, the newest first; of the user's own without a path.
+/// Lists the runs of a store, the newest first; without a path, those of the user's default store.
 #[pyfunction]
 pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Columns> {
     let listed = py.detach(|| {
@@ -49,8 +49,8 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
         .into_columns())
 }
 
-/// Loads what the user calls a run: a label, an id, a unique prefix of one,
-/// `last`, or a file of `diskperf export`, which may hold several.
+/// Loads runs by a label, an id, a unique prefix of one, `last`, or a file of `diskperf export`,
+/// which may hold several.
 #[pyfunction]
 pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> PyResult<Vec<Run>> {
     let path = path.as_deref();
@@ -60,7 +60,7 @@ pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> Py
     Ok(runs.map(|run| Run { run }).collect())
 }
 
-/// Removes stored runs by their names, all or none, and gives their ids.
+/// Deletes stored runs by name, all or none, and returns their ids.
 #[pyfunction]
 pub(crate) fn delete_runs(
     py: Python<'_>,

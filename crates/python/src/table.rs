@@ -1,4 +1,4 @@
-//! Columns, built one after the other.
+//! Builder of Arrow columns.
 
 use crate::columns::Columns;
 use arrow_array::{
@@ -7,8 +7,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use std::sync::Arc;
 
-/// Columns under way. All may have nulls, so that a table has the same types
-/// whatever is in it.
+/// Columns under construction. All are nullable, so that a table has the same types whatever its
+/// contents.
 #[derive(Default)]
 pub(crate) struct TableBuilder {
     fields: Vec<Field>,
@@ -16,7 +16,6 @@ pub(crate) struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// Words.
     pub(crate) fn text_column<'a, T: Into<Option<&'a str>>>(
         self,
         name: &str,
@@ -26,8 +25,7 @@ impl TableBuilder {
         self.add_column(name, DataType::Utf8, Arc::new(array))
     }
 
-    /// Whole numbers. Counts and times are signed: their differences may be
-    /// negative.
+    /// Adds a column of integers. Counts and times are signed, so that differences may be negative.
     pub(crate) fn integer_column<T: Into<Option<i64>>>(
         self,
         name: &str,
@@ -37,7 +35,7 @@ impl TableBuilder {
         self.add_column(name, DataType::Int64, Arc::new(array))
     }
 
-    /// Whole numbers of all 64 bits: seeds.
+    /// Adds a column of unsigned integers of 64 bits, for seeds.
     pub(crate) fn seed_column<T: Into<Option<u64>>>(
         self,
         name: &str,
@@ -47,7 +45,6 @@ impl TableBuilder {
         self.add_column(name, DataType::UInt64, Arc::new(array))
     }
 
-    /// Numbers.
     pub(crate) fn number_column<T: Into<Option<f64>>>(
         self,
         name: &str,
@@ -57,7 +54,6 @@ impl TableBuilder {
         self.add_column(name, DataType::Float64, Arc::new(array))
     }
 
-    /// True or false.
     pub(crate) fn flag_column<T: Into<Option<bool>>>(
         self,
         name: &str,
@@ -73,11 +69,11 @@ impl TableBuilder {
         self
     }
 
-    /// The columns.
+    /// Returns the columns.
     ///
     /// # Panics
     ///
-    /// Columns of different lengths.
+    /// If the columns have different lengths.
     pub(crate) fn into_columns(self) -> Columns {
         let schema = Arc::new(Schema::new(self.fields));
         let batch = RecordBatch::try_new(schema, self.columns);
@@ -85,7 +81,7 @@ impl TableBuilder {
     }
 }
 
-/// A count, or nanoseconds, for a column: none is ever beyond 2^63.
+/// Converts a count or nanoseconds for a column. No value exceeds 2^63.
 pub(crate) fn to_signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -14,7 +14,6 @@ pub(crate) struct BlkparseParser {
 }
 
 impl BlkparseParser {
-    /// Parses a line of blkparse.
     pub(crate) fn parse_line(
         &mut self,
         line: &[u8],

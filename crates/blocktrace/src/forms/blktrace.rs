@@ -155,7 +155,6 @@ impl BlktraceParser {
         }
     }
 
-    /// Parses an event of a blktrace file.
     pub(crate) fn parse_event(
         &self,
         event: &[u8],

@@ -67,7 +67,6 @@ impl RwbsFlags {
     }
 }
 
-/// Event of a request in the Linux block layer.
 pub(crate) struct BlockLayerEvent {
     pub(crate) layer_step: BlockLayerStep,
     pub(crate) rwbs: RwbsFlags,
@@ -100,7 +99,6 @@ pub(crate) const LATE_QUEUE: &str =
     "queued (Q), in a trace that begins without Q and is counted from D";
 
 impl BlockLayerEvent {
-    /// Applies the event to the requests that it belongs to.
     pub(crate) fn apply_event(
         mut self,
         begin: IssueStep,

@@ -45,7 +45,6 @@ impl Separator {
     }
 }
 
-/// Strips blanks and quotes around a value.
 #[inline]
 fn strip_quotes(field: &[u8]) -> &[u8] {
     let field = field.trim_ascii();

@@ -29,7 +29,6 @@ pub(crate) enum DiskSimParser {
 }
 
 impl DiskSimParser {
-    /// Creates the parser of a `validate` trace.
     pub(crate) fn new_validate(pause: ThinkPosition) -> Self {
         Self::ValidateTrace(ValidateParser {
             think_position: pause,

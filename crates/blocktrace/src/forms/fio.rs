@@ -23,7 +23,6 @@ impl IologParser {
         }
     }
 
-    /// Parses a line of an iolog.
     pub(crate) fn parse_line(
         &mut self,
         line: &[u8],

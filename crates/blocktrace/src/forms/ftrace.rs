@@ -23,7 +23,6 @@ const EVENT_STEPS: [(&[u8], BlockLayerStep); 4] = [
 ];
 
 impl FtraceParser {
-    /// Parses a line with a block event.
     pub(crate) fn parse_line(
         &mut self,
         line: &[u8],

@@ -22,7 +22,6 @@ const FILETIME_TICK_NS: u64 = 100;
 const FILETIME_TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
 impl CsvLineParser {
-    /// Creates the parser of a format with one line per request.
     pub(crate) fn new(form: Form) -> Self {
         let has_begun = false;
         Self { form, has_begun }

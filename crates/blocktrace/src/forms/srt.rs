@@ -50,7 +50,6 @@ impl SrtParser {
             .ok_or_else(|| format!("a record of {bytes} bytes is invalid: records have 52 to 256"))
     }
 
-    /// Parses an SRT record.
     pub(crate) fn parse_record(
         &self,
         record: &[u8],

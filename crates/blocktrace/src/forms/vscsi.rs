@@ -41,7 +41,6 @@ impl VscsiParser {
         if self.is_second_version { 40 } else { 32 }
     }
 
-    /// Parses a binary vscsiStats record.
     pub(crate) fn parse_record(
         self,
         record: &[u8],
@@ -113,7 +112,6 @@ fn parse_command(command: u64) -> Option<TracedOperation> {
 pub(crate) struct VscsiCsvParser;
 
 impl VscsiCsvParser {
-    /// Parses a line of vscsiStats text.
     pub(crate) fn parse_line(
         self,
         line: &[u8],

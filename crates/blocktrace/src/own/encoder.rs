@@ -10,7 +10,6 @@ use crate::record::{DeviceIndex, TraceRecord};
 /// Payload length from which a block is written, in bytes. It holds a few hundred requests.
 const FULL_PAYLOAD_BYTES: usize = 32 << 10;
 
-/// Returns the header of a trace.
 pub(crate) fn encode_header() -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
@@ -46,7 +45,6 @@ impl Default for TraceEncoder {
 }
 
 impl TraceEncoder {
-    /// Adds a device by its name and returns its index.
     pub(crate) fn add_device(&mut self, name: &str) -> DeviceIndex {
         let number = self.device_count;
         self.device_count += 1;
@@ -55,13 +53,11 @@ impl TraceEncoder {
         DeviceIndex(number)
     }
 
-    /// Begins a part of the trace.
     pub(crate) fn begin_part(&mut self, at_ns: u64, name: &str) {
         let name = truncate_name(name);
         self.append_item(&TraceItem::PartStart { at_ns, name });
     }
 
-    /// Ends the latest part of the trace.
     pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
         self.append_item(&TraceItem::PartEnd { at_ns, counts });
     }
@@ -72,7 +68,6 @@ impl TraceEncoder {
         self.append_item(&TraceItem::Information { name, value });
     }
 
-    /// Adds the issue of the next request and returns its number.
     pub(crate) fn add_issue(&mut self, record: &TraceRecord) -> u64 {
         assert!(record.device.0 < self.device_count, "the device has a name");
         self.append_item(&TraceItem::Issue(*record));

@@ -2,25 +2,37 @@
 
 use crate::record::{DeviceIndex, TraceRecord, TracedOperation};
 
-/// Item of a block of diskperf's trace format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TraceItem {
-    /// Item that names a device.
-    Device { number: u32, name: Vec<u8> },
+    Device {
+        number: u32,
+        name: Vec<u8>,
+    },
     /// Item for the issue of the next request. Requests are numbered in the order of issue.
     Issue(TraceRecord),
-    /// Item for the completion of the request with this number.
-    Completion { number: u64, at_ns: u64, errno: u16 },
+    Completion {
+        number: u64,
+        at_ns: u64,
+        errno: u16,
+    },
     /// Item for a number of events that the recorder missed.
     LostEvents(u64),
     /// Item for the beginning of a part of the trace. The items up to the next such item belong to
     /// the part.
-    PartStart { at_ns: u64, name: Vec<u8> },
+    PartStart {
+        at_ns: u64,
+        name: Vec<u8>,
+    },
     /// Item for the end of the latest part. It says whether the recorder's results include the
     /// part.
-    PartEnd { at_ns: u64, counts: bool },
-    /// Item with information on the whole trace.
-    Information { name: Vec<u8>, value: Vec<u8> },
+    PartEnd {
+        at_ns: u64,
+        counts: bool,
+    },
+    Information {
+        name: Vec<u8>,
+        value: Vec<u8>,
+    },
 }
 
 const DEVICE_KIND: u8 = 1;
@@ -58,7 +70,6 @@ const OPERATIONS: [TracedOperation; 5] = [
 ];
 
 impl TraceItem {
-    /// Appends the item to a block.
     pub(crate) fn encode_into(&self, block: &mut Vec<u8>) {
         match self {
             Self::Device { number, name } => {

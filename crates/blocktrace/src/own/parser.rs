@@ -76,7 +76,6 @@ impl OwnFormatParser {
         }
     }
 
-    /// Reports whether the checksum of a block is correct.
     pub(crate) fn is_checksum_correct(block: &[u8]) -> bool {
         let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
         checksum(header, payload) == read_u32(header, CHECKSUMMED_HEADER_BYTES)

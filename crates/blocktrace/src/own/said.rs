@@ -83,7 +83,6 @@ impl TraceInformation {
         }
     }
 
-    /// Counts a request for the latest part.
     pub(crate) fn count_request(&mut self) {
         if let Some(part) = self.latest_part() {
             part.request_count += 1;

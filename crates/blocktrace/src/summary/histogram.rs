@@ -6,7 +6,6 @@ use serde::Serialize;
 const MANTISSA_BITS: u32 = 6;
 const BINS_PER_OCTAVE: usize = 1 << MANTISSA_BITS;
 
-/// Histogram of whole numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     bin_counts: Vec<f64>,
@@ -41,7 +40,6 @@ fn bin_range(bin: usize) -> (f64, f64) {
 }
 
 impl Histogram {
-    /// Counts a value `times` times.
     #[inline]
     pub(super) fn add(&mut self, value: u64, times: f64) {
         let bin = bin_index(value);
@@ -54,7 +52,6 @@ impl Histogram {
         self.value_max = self.value_max.max(value);
     }
 
-    /// Returns the sum of all counts.
     pub(super) fn total_count(&self) -> f64 {
         self.total_count
     }
@@ -63,7 +60,6 @@ impl Histogram {
         self.value_sum / self.total_count.max(f64::MIN_POSITIVE)
     }
 
-    /// Multiplies all counts by a factor.
     pub(super) fn scale(&mut self, by: f64) {
         self.bin_counts.iter_mut().for_each(|count| *count *= by);
         self.total_count *= by;

@@ -29,7 +29,6 @@ pub(super) struct ReuseStatistics {
     lru_stack: LruStack,
     distance_histogram: Histogram,
     first_use_count: f64,
-    /// Number of uses of all blocks.
     use_count: u64,
     /// Most recently used blocks. `None` as long as all blocks are sampled.
     recent_blocks: Option<RecentBlocks>,
@@ -70,7 +69,6 @@ impl ReuseStatistics {
         }
     }
 
-    /// Returns the number of block uses so far.
     pub(super) fn use_count(&self) -> u64 {
         self.use_count
     }
@@ -79,7 +77,6 @@ impl ReuseStatistics {
         self.hash_threshold as f64 / HASH_RANGE as f64
     }
 
-    /// Adds uses of consecutive blocks of an address space.
     pub(super) fn add_uses(&mut self, space: u64, blocks: Range<u64>, write: bool) {
         // Of a long range, a block in the middle has more blocks before it than are followed,
         // and so was not used near; and the last ones are all that stay.
@@ -184,7 +181,6 @@ impl ReuseStatistics {
         }
     }
 
-    /// Returns the summary of the reuse.
     pub(super) fn finish(self, block_bytes: u64) -> ReuseSummary {
         let rate = self.sampling_rate();
         let blocks = self.sampled_blocks.len() as f64 / rate;

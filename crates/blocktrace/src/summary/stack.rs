@@ -31,7 +31,6 @@ impl Hasher for BlockHasher {
     }
 }
 
-/// Map from block numbers to values.
 pub(super) type ByBlock<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 const NO_BLOCK: u64 = u64::MAX;
@@ -122,7 +121,6 @@ impl LruStack {
         }
     }
 
-    /// Returns the number of blocks in the slots up to a given one.
     fn count_up_to(&self, slot: u32) -> u32 {
         let mut at = slot as usize + 1;
         let mut sum = 0;

@@ -23,7 +23,6 @@ const RATE_RANGE: f64 = 2.5e-7;
 pub(super) struct SpindleRotation {
     /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) revolutions_per_us: f64,
-    /// Standard error of the rotation rate.
     pub(super) rate_standard_error: f64,
     /// Segments of the trace with constant phase: index of the first request, and the angle to
     /// subtract.

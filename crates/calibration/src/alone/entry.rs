@@ -7,7 +7,6 @@ use crate::entry::{BLOCK_BYTES, EntryWriter, ZONE_COLUMNS};
 const UNLIMITED_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
 /// Source of parameters that no trace reveals.
 const NOT_DETERMINED_SOURCE: &str = "not determined by the trace";
-/// Numbers of buffer segments that are tried.
 const SEGMENT_COUNTS: [u64; 3] = [1, 4, 16];
 
 /// Buffer of a modelled drive.

@@ -9,7 +9,6 @@ use std::f64::consts::TAU;
 /// Sector of a request, and the angle at which it passed the head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SectorAngle {
-    /// Number of the sector on the drive.
     pub(super) sector: f64,
     /// Platter angle in revolutions since the start of the trace, including whole revolutions.
     pub(super) angle: f64,

@@ -124,7 +124,6 @@ fn skew_log_likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) 
     pairs.iter().map(pair).sum()
 }
 
-/// Number of candidate positions of a track's start.
 const TRACK_START_STEPS: usize = 24;
 
 /// Start of the tracks of a zone, if the zone has no gaps between tracks.

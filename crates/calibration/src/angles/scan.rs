@@ -166,7 +166,6 @@ fn to_points(
     Some(points)
 }
 
-/// Known angle between the references of a pair.
 type KnownAngle<'k> = dyn Fn(&ReferencePoint, &ReferencePoint) -> f64 + 'k;
 /// Multiple of the unknown angle in a pair; `None` for a pair that does not contain the angle.
 type AngleMultiple<'t> = dyn Fn(&ReferencePoint, &ReferencePoint) -> Option<f64> + 't;

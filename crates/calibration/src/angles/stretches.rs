@@ -30,7 +30,6 @@ impl PhaseSegments {
         self.later_segments.len() + 1
     }
 
-    /// Returns the index of the trace segment that contains a completion.
     pub(super) fn segment_index_at(&self, completion_us: f64) -> usize {
         self.later_segments
             .partition_point(|stretch| stretch.start_us <= completion_us)

@@ -9,7 +9,6 @@ use super::super::value::{Table, TableEntry, Value, ValueContent};
 use super::Reader;
 use diskperf_diagnostics::Problem;
 
-/// Keys that describe the file of a component.
 const FILE_KEYS: [&str; 3] = ["description", "extends", "source"];
 /// Key of `[drive.N]` or `[controller.N]` that selects another component; the system reads it.
 const COMPONENT_KEY: &str = "component";
@@ -143,7 +142,6 @@ fn differs_in_unit(known: &str, key: &str) -> bool {
     known != key && !key_unit(known).is_empty() && key_without_unit(known) == key_without_unit(key)
 }
 
-/// Returns advice for a key with the right name and the wrong unit.
 fn wrong_unit(known: &str, key: &str, value: &Value) -> String {
     let number = match value.value_content {
         ValueContent::Integer(integer) => Some(integer as f64),

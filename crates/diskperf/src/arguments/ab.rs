@@ -63,11 +63,9 @@ pub(crate) struct AbArguments {
     pub(crate) quiet: bool,
 }
 
-/// Options of an experiment as typed.
 #[derive(Clone, Default)]
 pub(crate) struct TypedOptions(Vec<TypedOption>);
 
-/// Option with all its values.
 #[derive(Clone)]
 struct TypedOption {
     name: String,
@@ -146,7 +144,6 @@ impl AbArguments {
         })
     }
 
-    /// Returns the experiment that a word denotes.
     fn to_side(
         &self,
         name: &str,
@@ -192,7 +189,6 @@ fn protect_devices_of_other_side(sides: &mut [Side; 2]) {
     }
 }
 
-/// Meaning of the word for A or B.
 enum VariantMeaning {
     /// Options in addition to the common ones.
     Options(Vec<OsString>),
@@ -323,7 +319,6 @@ fn split_shell_words(text: &str) -> Option<Vec<String>> {
 }
 
 impl TypedOptions {
-    /// Parses the words of one variant.
     fn parse(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
         let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
         if words.iter().any(is_steady) {

@@ -91,7 +91,6 @@ pub(crate) enum CopyPlacement {
 }
 
 impl FlashArguments {
-    /// Returns the requested calculation.
     pub(crate) fn to_request(&self) -> Asked {
         Asked {
             spares: self.spare.clone(),

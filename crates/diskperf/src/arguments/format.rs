@@ -37,7 +37,6 @@ impl RunFormat {
         }
     }
 
-    /// Rejects plans of runs that the format cannot represent.
     pub(crate) fn reject_unsupported(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
         let mut plans = plans.iter().filter(|_| self.output_format().is_none());
         match plans.find(|plan| !plan.keeps_requests()) {
@@ -50,7 +49,6 @@ impl RunFormat {
         LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
     }
 
-    /// Renders runs in this format.
     pub(crate) fn render_runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
         let fio = |format| report::render_fio_json(runs, format).map_err(Self::unsupported_error);
         match self {

@@ -29,7 +29,6 @@ pub(crate) struct ListArguments {
     pub(crate) format: OutputFormat,
 }
 
-/// Options of `list runs`.
 #[derive(Args)]
 pub(crate) struct SelectionArguments {
     /// For `runs`: only runs of this suite or program
@@ -52,7 +51,6 @@ pub(crate) struct SelectionArguments {
 }
 
 impl SelectionArguments {
-    /// Returns the selection of runs.
     pub(crate) fn to_selection(&self) -> Selection {
         Selection {
             suite: self.suite.clone(),

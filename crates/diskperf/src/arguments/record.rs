@@ -28,7 +28,6 @@ pub(crate) struct RecordArguments {
     pub(crate) quiet: bool,
 }
 
-/// Parses a time with its unit.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     match parse_time_ns(text) {
         Some(0) => Err(format!("{text}: nothing happens in no time")),

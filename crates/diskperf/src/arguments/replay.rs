@@ -101,7 +101,6 @@ pub(crate) struct ReplayArguments {
 }
 
 impl ReplayArguments {
-    /// Returns the requested experiment.
     pub(crate) fn to_experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::Replay(Box::new(self.to_trace_replay())),
@@ -154,7 +153,6 @@ impl ReplayArguments {
     }
 }
 
-/// Checks a list of columns.
 fn parse_columns(text: &str) -> Result<String, String> {
     text.parse::<CsvColumns>().map(|_| text.to_owned())
 }

@@ -54,7 +54,6 @@ pub(crate) struct TraceArguments {
     pub(crate) quiet: bool,
 }
 
-/// Parses the name of a form to write.
 fn parse_writable_form(name: &str) -> Result<Form, String> {
     name.parse().map_err(|_| {
         let written = Form::WRITABLE.map(Form::name).join(", ");

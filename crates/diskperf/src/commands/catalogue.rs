@@ -65,7 +65,6 @@ fn list_published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
     })
 }
 
-/// Lists all parameters of a system or a component.
 pub(super) fn list_parameters(list: &[Parameter]) -> Listing {
     let row = |parameter: &Parameter| {
         vec![

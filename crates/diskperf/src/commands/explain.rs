@@ -315,7 +315,6 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
     Ok(known.system_names().iter().any(|system| system == base))
 }
 
-/// Returns the modelled system with the requested changes.
 fn resolve_modelled_side(
     arguments: &ExplainArguments,
     (name, number): (&str, usize),

@@ -17,7 +17,6 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const STACK_BYTES: usize = 256 << 10;
 
-/// Schedule of progress lines.
 pub(super) struct LineSchedule {
     start: Instant,
     /// Time of the next line, relative to the start.

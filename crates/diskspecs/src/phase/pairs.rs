@@ -213,7 +213,6 @@ impl AngleReferences {
 
 /// Two references of one group that are near in time and cylinders.
 struct NearbyPair<'r> {
-    /// Index of the group.
     group: usize,
     first: &'r AngleReference,
     second: &'r AngleReference,

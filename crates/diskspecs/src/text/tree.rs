@@ -22,18 +22,14 @@ pub(crate) struct ParameterDocument {
 pub(crate) struct BlockInstances {
     /// Names and ranges of names of the components.
     pub(crate) names: Vec<ParameterValue>,
-    /// Name of the block with the values.
     pub(crate) block_name: SourceSpan,
 }
 
-/// Component of the topology with the components attached to it.
 #[derive(Clone, Debug)]
 pub(crate) struct TopologyComponent {
     /// Type of the component, such as `disksim_bus`.
     pub(crate) kind: SourceSpan,
-    /// Name of the component instance.
     pub(crate) name: SourceSpan,
-    /// Components attached to this one.
     pub(crate) attached_components: Vec<TopologyComponent>,
 }
 
@@ -53,22 +49,17 @@ pub(crate) struct ParameterBlock {
 pub(crate) struct ParameterEntry {
     /// Words of the key, with one blank between them.
     pub(crate) key: String,
-    /// Place of the key in the file.
     pub(crate) key_span: SourceSpan,
-    /// Value of the key.
     pub(crate) value: ParameterValue,
 }
 
-/// Value with its place in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct ParameterValue {
-    /// Kind and content of the value.
     pub(crate) kind: ValueKind,
     /// Place of the value; for a list or a block, that of its first word.
     pub(crate) span: SourceSpan,
 }
 
-/// Kind of a value with its content.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueKind {
     /// Integer: digits with an optional sign or `0x`.
@@ -98,7 +89,6 @@ impl ParameterBlock {
 }
 
 impl ParameterValue {
-    /// Describes the value for a message.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             ValueKind::Integer(_) | ValueKind::Real(_) | ValueKind::Word => {

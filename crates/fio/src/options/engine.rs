@@ -6,7 +6,6 @@ use crate::job::{CpuMode, IoEngine, SubmitMode};
 use crate::value::OptionValue;
 use diskperf_diagnostics::Problem;
 
-/// Engines that can poll for completions.
 const POLLING_ENGINES: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Pvsync2];
 /// Engines that can fail instead of blocking (`nowait`).
 const NOWAIT_ENGINES: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Pvsync2, IoEngine::Libaio];

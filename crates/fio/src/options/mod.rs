@@ -17,7 +17,6 @@ use crate::job::{Direction, IoEngine, JobDefinition, PerDirection};
 use crate::value::{OptionValue, WrittenOption};
 use diskperf_diagnostics::Problem;
 
-/// Function that applies the value of an option to a job.
 pub(crate) type Setter = fn(&mut JobDefinition, &WrittenOption<'_>) -> Result<(), Problem>;
 
 /// Treatment of an option of a job file.

@@ -21,7 +21,6 @@ pub(super) fn object_members<const N: usize>(
         .collect()
 }
 
-/// Formats a JSON value as text.
 pub(super) fn to_text(node: &JsonNode) -> String {
     let mut text = String::new();
     write_node(&mut text, node, 0);

@@ -269,7 +269,6 @@ fn direction_row(
     JsonNode::Object(members)
 }
 
-/// Statistics of a series of interval samples.
 struct SampleStatistics {
     min: u64,
     max: u64,

@@ -56,7 +56,6 @@ impl BytePattern {
         }
     }
 
-    /// Parses one part of a pattern and returns the remaining text.
     fn parse_part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         if let Some(rest) = text.strip_prefix('"') {
             let (letters, rest) = rest.split_once('"').ok_or(PatternError::InvalidSyntax)?;
@@ -115,7 +114,6 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// Fills a block with repetitions of the pattern.
     pub(super) fn fill_pattern(&self, block: &mut [u8], offset_bytes: u64) {
         let mut bytes = self.bytes.clone();
         for at in &self.offset_field_positions {
