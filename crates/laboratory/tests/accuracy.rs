@@ -1,7 +1,7 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
-use diskperf_analysis::accuracy::{AccuracyCard, ParameterOrigin, CellQuantity, CellRole};
+use diskperf_analysis::accuracy::{AccuracyCard, FreeParameterOrigin, CellQuantity, CellRole};
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
@@ -93,13 +93,13 @@ fn free_parameters_are_free(card: &AccuracyCard) {
     );
     for parameter in &parameters.list {
         let starts = match parameter.origin {
-            ParameterOrigin::Fitted => "calibrated on:",
-            ParameterOrigin::SetByHand => "calibrated by hand on:",
-            ParameterOrigin::Assumed => "assumed:",
+            FreeParameterOrigin::Fitted => "calibrated on:",
+            FreeParameterOrigin::SetByHand => "calibrated by hand on:",
+            FreeParameterOrigin::Assumed => "assumed:",
         };
         let (path, source) = (&parameter.path, &parameter.source_document);
         assert!(source.starts_with(starts), "{path}: {source}");
-        let by_cells = parameter.origin != ParameterOrigin::Assumed;
+        let by_cells = parameter.origin != FreeParameterOrigin::Assumed;
         assert_eq!(by_cells, !parameter.cells.is_empty(), "{path}");
     }
 }

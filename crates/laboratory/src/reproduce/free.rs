@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::notes;
-use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter, FreeParameters};
+use diskperf_analysis::accuracy::{FreeParameterOrigin, FreeParameter, FreeParameters};
 use diskperf_catalogue::{CalibrationMethod, ParameterOrigin, PublishedValues};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
@@ -28,14 +28,14 @@ impl Free {
             if self.list.iter().any(is_it) {
                 continue;
             }
-            let (choice, cells): (ParameterOrigin, Vec<String>) = match parameter.origin() {
+            let (choice, cells): (FreeParameterOrigin, Vec<String>) = match parameter.origin() {
                 ParameterOrigin::Documented => continue,
-                ParameterOrigin::Assumed => (ParameterOrigin::Assumed, Vec::new()),
+                ParameterOrigin::Assumed => (FreeParameterOrigin::Assumed, Vec::new()),
                 ParameterOrigin::Calibrated { set, by } => {
                     let cells = self.cells_of(set, published)?;
                     let choice = match by {
-                        CalibrationMethod::AutomaticFit => ParameterOrigin::Fitted,
-                        CalibrationMethod::ByHand => ParameterOrigin::SetByHand,
+                        CalibrationMethod::AutomaticFit => FreeParameterOrigin::Fitted,
+                        CalibrationMethod::ByHand => FreeParameterOrigin::SetByHand,
                     };
                     (choice, cells)
                 }
@@ -93,9 +93,9 @@ impl Free {
         };
         FreeParameters {
             calibrated_count: self.list.len(),
-            fitted_count: of(ParameterOrigin::Fitted),
-            set_by_hand_count: of(ParameterOrigin::SetByHand),
-            assumed_count: of(ParameterOrigin::Assumed),
+            fitted_count: of(FreeParameterOrigin::Fitted),
+            set_by_hand_count: of(FreeParameterOrigin::SetByHand),
+            assumed_count: of(FreeParameterOrigin::Assumed),
             other_documents_count: elsewhere,
             list: self.list,
         }

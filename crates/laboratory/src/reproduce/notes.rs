@@ -2,7 +2,7 @@
 //! `catalogue/published/notes.toml`.
 
 use super::glob::matches;
-use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter};
+use diskperf_analysis::accuracy::{FreeParameterOrigin, FreeParameter};
 use diskperf_models::LaboratoryError;
 use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;
@@ -84,7 +84,7 @@ pub(crate) fn speed_difference() -> FreeParameter {
         file: NAME.to_owned(),
         value: pair.speed_difference_share.to_string(),
         source_document: pair.speed_difference_share_source,
-        origin: ParameterOrigin::Assumed,
+        origin: FreeParameterOrigin::Assumed,
         cells: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Live line of a served drive on a terminal.
 
 use crate::arguments::ServeArguments;
-use crate::progress::TimeProgress;
+use crate::progress::RecordDisplay;
 use diskperf_serve::{Served, StatisticsReport};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Live line of a served drive: rates of the last second, requests in flight, lateness.
 pub(super) struct ServeProgress {
-    shown: TimeProgress,
+    shown: RecordDisplay,
     speed: f64,
     rates: Rates,
 }
@@ -52,14 +52,14 @@ impl Rates {
 impl ServeProgress {
     pub(super) fn new(arguments: &ServeArguments) -> Self {
         Self {
-            shown: TimeProgress::new(arguments.quiet, arguments.lasts),
+            shown: RecordDisplay::new(arguments.quiet, arguments.lasts),
             speed: arguments.speed,
             rates: Rates::new(Instant::now()),
         }
     }
 
     /// Shows the present state, on a terminal.
-    pub(super) fn show(&mut self, served: &Served) {
+    pub(super) fn update(&mut self, served: &Served) {
         if !self.shown.is_shown() {
             return;
         }
