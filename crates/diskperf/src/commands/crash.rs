@@ -2,9 +2,9 @@
 
 mod format;
 
-use super::{DONE, FAILED, Outcome};
+use super::{CommandResult, DONE, FAILED};
 use crate::arguments::{CrashArguments, CrashFormat};
-use crate::commands::serve::refused;
+use crate::commands::serve::serve_error;
 use crate::output::print;
 use crate::progress::CountProgress;
 use crate::signals::stop_on_signals;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs a workload on a modelled drive, cuts the power, and prints what was lost.
-pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> Outcome {
+pub(crate) fn crash(arguments: &CrashArguments, store: Option<&Path>) -> CommandResult {
     let options = CrashOptions {
         source: source(arguments)?,
         filesystem: arguments.fs.parse().map_err(LaboratoryError::request)?,
@@ -72,7 +72,7 @@ fn source(arguments: &CrashArguments) -> Result<RequestSource, LaboratoryError> 
         }
     };
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
-    let drive = resolve_drive(&catalogue, drive, &arguments.settings).map_err(refused)?;
+    let drive = resolve_drive(&catalogue, drive, &arguments.settings).map_err(serve_error)?;
     Ok(RequestSource::Workload {
         command: command.clone(),
         drive: Box::new(drive),
