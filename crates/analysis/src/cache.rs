@@ -1,6 +1,6 @@
 //! Verdict on the source of a read's bytes: memory or storage, as the cache mode requires.
 
-use crate::layers::Layer;
+use crate::layers::ReadLayer;
 use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
 use serde::{Serialize, Serializer};
 
@@ -64,7 +64,7 @@ impl CacheVerdict {
 
     /// Returns the mark for a table figure whose bytes came from the wrong source; empty where the
     /// verdict is no fault.
-    pub fn mark(self) -> &'static str {
+    pub fn table_mark(self) -> &'static str {
         match self {
             Self::NotApplicable | Self::AsRequested => "",
             Self::Unknown => "?",
@@ -97,7 +97,7 @@ impl CacheVerdict {
     /// Returns the worst verdict of the kept repetitions. A single repetition with bytes from the
     /// wrong source invalidates the figure of all.
     pub fn from_result(result: &ProgramResult) -> Self {
-        if Layer::from_result(result).is_some_and(|layer| !layer.has_storage()) {
+        if ReadLayer::from_result(result).is_some_and(|layer| !layer.has_storage()) {
             return Self::NotApplicable;
         }
         result
@@ -144,20 +144,21 @@ impl CacheVerdict {
                 });
                 let fetched =
                     from_storage.is_some_and(|share| share > 1.0 - WARM_RESIDENT_SHARE_MIN);
-                Self::fault_if(absent || fetched, Self::WarmButNotResident)
+                Self::fault_or_as_requested(absent || fetched, Self::WarmButNotResident)
             }
             CacheMode::Direct => match from_storage {
                 Some(share) if share < STORAGE_SHARE_MIN && !was_resident => Self::Unknown,
-                Some(share) => {
-                    Self::fault_if(share < DIRECT_STORAGE_SHARE_MIN, Self::DirectButCached)
-                }
+                Some(share) => Self::fault_or_as_requested(
+                    share < DIRECT_STORAGE_SHARE_MIN,
+                    Self::DirectButCached,
+                ),
                 // Residency alone cannot show a cache that was bypassed.
                 None => Self::Unknown,
             },
         }
     }
 
-    fn fault_if(is_one: bool, fault: Self) -> Self {
+    fn fault_or_as_requested(is_one: bool, fault: Self) -> Self {
         if is_one { fault } else { Self::AsRequested }
     }
 }

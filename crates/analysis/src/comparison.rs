@@ -18,20 +18,20 @@ mod pairing;
 mod warnings;
 
 pub use crate::quantity::Quantity;
-pub use gate::{Failure, Gate, GateResult};
-pub use history::History;
+pub use gate::{GateFailure, GateOutcome, GateResult};
+pub use history::RunHistory;
 pub use judgement::Judgement;
-pub(crate) use judgement::{Block, judge_blocks};
-pub use pair::{BlockCounts, Pair, Side};
+pub(crate) use judgement::{BlockPair, judge_blocks};
+pub use pair::{BlockCounts, PairSide, ResultPair};
 
 use crate::replay;
-use crate::statistics::interleaved::Limits;
+use crate::statistics::interleaved::DecisionLimits;
 use crate::statistics::median;
-use crate::statistics::shape::Shape;
-use crate::summary::Summary;
+use crate::statistics::shape::SeriesShape;
+use crate::summary::ResultSummary;
 use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Run, RunState, World};
-use judgement::{judge, judge_exact};
-use pairing::Pairing;
+use judgement::{judge_exact_figures, judge_repetitions};
+use pairing::ResultPairing;
 use serde::Serialize;
 
 /// Verdict of a comparison on two results.
@@ -51,12 +51,13 @@ pub enum Verdict {
     /// The repetitions are too few for a verdict.
     TooFewRepetitions,
     /// The comparison is inconclusive: noise hides both a difference and its absence.
-    Unsure,
+    #[serde(rename = "unsure")]
+    Inconclusive,
 }
 
 impl Verdict {
     /// Returns the name of the verdict for a table.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::NoDifferenceSeen => "no difference",
             Self::Faster => "faster",
@@ -64,12 +65,12 @@ impl Verdict {
             Self::SuggestsFaster => "suggests faster",
             Self::SuggestsSlower => "suggests slower",
             Self::TooFewRepetitions => "too few repetitions",
-            Self::Unsure => "not sure",
+            Self::Inconclusive => "not sure",
         }
     }
 
     /// Tests whether the verdict says that the two results differ.
-    pub fn is_difference(self) -> bool {
+    pub fn shows_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 
@@ -80,7 +81,7 @@ impl Verdict {
             Self::SuggestsFaster
             | Self::SuggestsSlower
             | Self::TooFewRepetitions
-            | Self::Unsure => true,
+            | Self::Inconclusive => true,
         }
     }
 }
@@ -88,38 +89,43 @@ impl Verdict {
 /// Reason why a verdict is not firm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doubt {
+pub enum UndecidedReason {
     /// The difference is no larger than separate runs of one thing differ by, or the blocks are too
     /// few.
     Noise,
     /// One of the runs has too few repetitions for a firm verdict.
-    TooFew,
+    #[serde(rename = "too_few")]
+    TooFewRepetitions,
     /// Most repetitions of the base run are far slower than its fastest.
     BaseDisturbed,
     /// Most repetitions of the other run are far slower than its fastest.
     OtherDisturbed,
     /// The host did not keep up with the base run, which is a replay.
-    BaseLate,
+    #[serde(rename = "base_late")]
+    BaseArrivalsLate,
     /// The host did not keep up with the other run, which is a replay.
-    OtherLate,
+    #[serde(rename = "other_late")]
+    OtherArrivalsLate,
     /// The fastest repetitions of the two runs differ in another direction than the medians.
-    FastestDisagree,
+    #[serde(rename = "fastest_disagree")]
+    FastestQuartersDisagree,
     /// The repetitions are bimodal, and the choice of the mode would decide the verdict.
-    TwoModes,
+    #[serde(rename = "two_modes")]
+    Bimodal,
 }
 
-impl Doubt {
+impl UndecidedReason {
     /// Returns the description of the doubt for a table.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Noise => "",
-            Self::TooFew => "too few repetitions",
+            Self::TooFewRepetitions => "too few repetitions",
             Self::BaseDisturbed => "the base was disturbed",
             Self::OtherDisturbed => "the other was disturbed",
-            Self::BaseLate => "the host did not keep up with the base",
-            Self::OtherLate => "the host did not keep up with the other",
-            Self::FastestDisagree => "medians and fastest disagree",
-            Self::TwoModes => "two modes",
+            Self::BaseArrivalsLate => "the host did not keep up with the base",
+            Self::OtherArrivalsLate => "the host did not keep up with the other",
+            Self::FastestQuartersDisagree => "medians and fastest disagree",
+            Self::Bimodal => "two modes",
         }
     }
 }
@@ -127,15 +133,17 @@ impl Doubt {
 /// Kind of the two figures whose ratio a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum ComparisonBasis {
     /// The medians of the kept repetitions of two separate runs.
     Medians,
     /// The figures of the median block of an A/B measurement.
     MedianBlock,
     /// The figures of two modelled runs, each by its protocol.
-    Exact,
+    #[serde(rename = "exact")]
+    ExactFigures,
     /// The figures of one run that is compared with itself.
-    SameRun,
+    #[serde(rename = "same_run")]
+    SameModelledRun,
 }
 
 /// Identification of one run in a comparison.
@@ -150,10 +158,12 @@ pub struct RunName {
     /// Target of the run, as the user named it.
     pub target: String,
     /// Absolute paths of the real storage, or the modelled system.
-    pub measured: String,
+    #[serde(rename = "measured")]
+    pub measured_target: String,
     /// Settings, file systems, caches and commands of the run that differ from those of the other
     /// runs.
-    pub differs: Vec<String>,
+    #[serde(rename = "differs")]
+    pub differences: Vec<String>,
     /// World of the run: real storage of the host, or a model.
     pub world: World,
     /// State of the run, finished or not.
@@ -163,11 +173,13 @@ pub struct RunName {
 
 /// Result that only one run of a comparison contains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Unpaired {
+pub struct UnpairedResult {
     /// Run that contains the result, as an index of [`Comparison::runs`].
-    pub run: usize,
+    #[serde(rename = "run")]
+    pub run_index: usize,
     /// Run that lacks the result, as an index of [`Comparison::runs`].
-    pub missing_in: usize,
+    #[serde(rename = "missing_in")]
+    pub run_index_without: usize,
     /// Key of the result: the program with its distinguishing parameters.
     pub key: String,
     /// Title of the result for people: the program with its distinguishing parameters.
@@ -180,9 +192,11 @@ pub struct Unpaired {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunWarning {
     /// Run that the warning is about, as an index of [`Comparison::runs`].
-    pub run: usize,
+    #[serde(rename = "run")]
+    pub run_index: usize,
     /// Text of the warning: the run's defect, or its difference from the base.
-    pub text: String,
+    #[serde(rename = "text")]
+    pub message: String,
 }
 
 /// Comparison of several runs with the first of them.
@@ -191,32 +205,32 @@ pub struct Comparison {
     /// Compared runs, the base first.
     pub runs: Vec<RunName>,
     /// Pairs of results, by run and then in the order of the base's table.
-    pub pairs: Vec<Pair>,
+    pub result_pairs: Vec<ResultPair>,
     /// Results that only one of the compared runs contains.
-    pub unpaired: Vec<Unpaired>,
+    pub unpaired_results: Vec<UnpairedResult>,
     /// Warnings about whole runs, such as unfinished ones.
     pub warnings: Vec<RunWarning>,
     /// Result of the slow-down limit that the comparison was held to, if any.
-    pub gated: Option<GateResult>,
+    pub gate_result: Option<GateResult>,
 }
 
 impl Comparison {
     /// Returns the pair that lost the largest share of its speed among those with the verdict
     /// "slower". A slow-down within the noise never counts here; [`Comparison::failures`] includes
     /// those as well.
-    pub fn worst_slowdown(&self) -> Option<&Pair> {
-        self.pairs
+    pub fn worst_slowdown(&self) -> Option<&ResultPair> {
+        self.result_pairs
             .iter()
             .filter(|pair| pair.judgement.verdict == Verdict::Slower)
             .max_by(|a, b| {
-                let of = |pair: &Pair| pair.slowdown().unwrap_or(0.0);
+                let of = |pair: &ResultPair| pair.slowdown().unwrap_or(0.0);
                 of(a).total_cmp(&of(b))
             })
     }
 
     /// Counts the pairs without a firm verdict.
-    pub fn undecided(&self) -> usize {
-        self.pairs
+    pub fn undecided_count(&self) -> usize {
+        self.result_pairs
             .iter()
             .filter(|pair| pair.judgement.verdict.is_undecided())
             .count()
@@ -226,10 +240,14 @@ impl Comparison {
     /// measured. Where that is not unique, the name adds the facts that distinguish the run, or its
     /// id.
     pub fn run_name(&self, run: usize) -> String {
-        let short = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
-        let long = |run: &RunName| match run.differs.is_empty() {
+        let short = |run: &RunName| {
+            run.label
+                .clone()
+                .unwrap_or_else(|| run.measured_target.clone())
+        };
+        let long = |run: &RunName| match run.differences.is_empty() {
             true => short(run),
-            false => format!("{} ({})", short(run), run.differs.join(", ")),
+            false => format!("{} ({})", short(run), run.differences.join(", ")),
         };
         let wanted = &self.runs[run];
         let is_unique = |of: &dyn Fn(&RunName) -> String| {
@@ -246,12 +264,12 @@ impl Comparison {
 
 /// Lists the differences in how two runs, and their results of the same program, were measured.
 /// Each line names both values.
-pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
+pub fn list_run_differences(a: &Run, b: &Run) -> Vec<String> {
     let mut found: Vec<String> = warnings::warn_of_run_pair(a, b, 1)
         .into_iter()
-        .map(|warning| warning.text)
+        .map(|warning| warning.message)
         .collect();
-    for (one, other) in Pairing::match_results(a, b).pairs {
+    for (one, other) in ResultPairing::match_results(a, b).pairs {
         for text in warnings::warn_of_result_pair(one, other) {
             if !found.contains(&text) {
                 found.push(text);
@@ -263,21 +281,21 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
 
 /// Terms of a comparison: the smallest change that matters, and earlier runs.
 #[derive(Clone, Debug, Default)]
-pub struct Terms {
+pub struct ComparisonTerms {
     /// Smallest change that matters. `None` takes that of the A/B measurement whose arms the runs
     /// are, or else the default.
-    pub limits: Option<Limits>,
+    pub limits: Option<DecisionLimits>,
     /// Earlier runs of the same things, from which the noise between runs is estimated.
-    pub history: History,
+    pub history: RunHistory,
 }
 
 /// Compares every run with the first one. Fewer than two runs yield no pair.
 pub fn compare(runs: &[Run]) -> Comparison {
-    compare_on(runs, &Terms::default())
+    compare_with_terms(runs, &ComparisonTerms::default())
 }
 
 /// Compares every run with the first one on the given terms.
-pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
+pub fn compare_with_terms(runs: &[Run], terms: &ComparisonTerms) -> Comparison {
     let mut comparison = Comparison {
         runs: name_runs(runs),
         warnings: warnings::warn_of_states(runs),
@@ -286,27 +304,28 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let Some((base, others)) = runs.split_first() else {
         return comparison;
     };
-    let pairings: Vec<Pairing> = others
+    let pairings: Vec<ResultPairing> = others
         .iter()
-        .map(|other| Pairing::match_results(base, other))
+        .map(|other| ResultPairing::match_results(base, other))
         .collect();
     let candidates: Vec<Candidate> = pairings
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, pair)| Candidate::list((run, (base, &runs[run])), pair))
+        .flat_map(|(run, pair)| Candidate::list_candidates((run, (base, &runs[run])), pair))
         .collect();
-    let judged = |one: &Candidate| one.judge(count_comparable_rows(one, &candidates), terms);
-    comparison.pairs = candidates.iter().map(judged).collect();
+    let judged =
+        |one: &Candidate| one.judge_candidate(count_comparable_rows(one, &candidates), terms);
+    comparison.result_pairs = candidates.iter().map(judged).collect();
     for (index, (pairing, other)) in pairings.iter().zip(others).enumerate() {
         let run = index + 1;
         comparison
             .warnings
             .extend(warnings::warn_of_run_pair(base, other, run));
         let mut lone = |result: &ProgramResult, run: usize, missing_in: usize| {
-            comparison.unpaired.push(Unpaired {
-                run,
-                missing_in,
+            comparison.unpaired_results.push(UnpairedResult {
+                run_index: run,
+                run_index_without: missing_in,
                 key: result.key(),
                 title: result.title(),
                 filesystem: result.filesystem.clone(),
@@ -330,8 +349,8 @@ fn name_run(run: &Run, differs: Vec<String>) -> RunName {
         label: run.label.clone(),
         suite: run.suite.clone(),
         target: run.target.clone(),
-        measured: run.measured(),
-        differs,
+        measured_target: run.measured(),
+        differences: differs,
         world: run.world,
         state: run.state.clone(),
     }
@@ -341,37 +360,44 @@ fn name_run(run: &Run, differs: Vec<String>) -> RunName {
 /// A/B measurement, or all rows of separate runs.
 fn count_comparable_rows(candidate: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
     let beside = all.iter().filter(|other| match candidate.basis {
-        Basis::MedianBlock => other.run == candidate.run && other.basis == candidate.basis,
-        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == candidate.basis,
+        ComparisonBasis::MedianBlock => {
+            other.run_index == candidate.run_index && other.basis == candidate.basis
+        }
+        ComparisonBasis::Medians
+        | ComparisonBasis::ExactFigures
+        | ComparisonBasis::SameModelledRun => other.basis == candidate.basis,
     });
     beside.count()
 }
 
 /// Two results of one program before their judgement, with the speeds to be compared.
 struct Candidate<'a> {
-    run: usize,
+    run_index: usize,
     runs: (&'a Run, &'a Run),
-    basis: Basis,
+    basis: ComparisonBasis,
     base: &'a ProgramResult,
     other: &'a ProgramResult,
     quantity: Quantity,
-    base_side: Side,
-    other_side: Side,
+    base_side: PairSide,
+    other_side: PairSide,
 }
 
 impl<'a> Candidate<'a> {
     /// Creates one candidate for each quantity by which both results are compared.
-    fn list(
+    fn list_candidates(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
         let basis = choose_basis(runs);
-        let summaries = (Summary::from_result(base), Summary::from_result(other));
+        let summaries = (
+            ResultSummary::from_result(base),
+            ResultSummary::from_result(other),
+        );
         let past_cache = [base, other]
             .iter()
             .all(|one| one.cache == CacheMode::Direct);
         let of = |quantity| Self {
-            run,
+            run_index: run,
             runs,
             basis,
             base,
@@ -380,37 +406,40 @@ impl<'a> Candidate<'a> {
             base_side: build_side(base, &summaries.0, (quantity, basis)),
             other_side: build_side(other, &summaries.1, (quantity, basis)),
         };
-        let quantities = Quantity::of_both(base.kept(), other.kept(), past_cache);
+        let quantities = Quantity::common_quantities(base.kept(), other.kept(), past_cache);
         quantities.into_iter().map(of).collect()
     }
 
-    fn judge(&self, rows: usize, terms: &Terms) -> Pair {
+    fn judge_candidate(&self, rows: usize, terms: &ComparisonTerms) -> ResultPair {
         let (mut base, mut other) = (self.base_side.clone(), self.other_side.clone());
         let mut blocks = None;
         let judgement = match self.basis {
-            Basis::Exact | Basis::SameRun => {
+            ComparisonBasis::ExactFigures | ComparisonBasis::SameModelledRun => {
                 let [base, other] =
                     [&base, &other].map(|side| self.quantity.invert_time(side.figure));
-                judge_exact(base, other)
+                judge_exact_figures(base, other)
             }
-            Basis::Medians => {
+            ComparisonBasis::Medians => {
                 let floor = terms
                     .history
-                    .error_floor(self.runs, self.base, self.quantity);
+                    .find_error_floor(self.runs, self.base, self.quantity);
                 let modes = [&base, &other].map(|side| side.shape);
                 let [base, other] =
                     [self.base, self.other].map(|one| list_speeds(one, self.quantity));
                 let limits = terms.limits.unwrap_or_default();
-                judge((&base, &other), (rows, floor), limits).doubt_two_modes(modes)
+                judge_repetitions((&base, &other), (rows, floor), limits)
+                    .without_verdict_if_bimodal(modes)
             }
-            Basis::MedianBlock => {
-                let common = Block::pair_up(self.base, self.other, self.quantity);
+            ComparisonBasis::MedianBlock => {
+                let common = BlockPair::pair_blocks(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
                 let asked = asked.and_then(|arm| arm.min_effect);
-                let asked = asked.map(|min_effect| Limits { min_effect });
+                let asked = asked.map(|min_effect| DecisionLimits {
+                    effect_share_min: min_effect,
+                });
                 let limits = terms.limits.or(asked).unwrap_or_default();
                 let (judgement, figures) = judge_blocks(&common, rows, limits);
-                blocks = Some(BlockCounts::count(&common));
+                blocks = Some(BlockCounts::count_blocks(&common));
                 if let Some((of_base, of_other)) = figures {
                     base.set_figure(self.quantity, self.quantity.invert_time(of_base));
                     other.set_figure(self.quantity, self.quantity.invert_time(of_other));
@@ -418,41 +447,41 @@ impl<'a> Candidate<'a> {
                 judgement
             }
         };
-        let judgement = match self.quantity.is_time() {
-            true => judgement.as_times(),
+        let judgement = match self.quantity.is_duration() {
+            true => judgement.invert_to_times(),
             false => judgement,
         };
-        let judgement = match [self.base, self.other].map(replay::kept_up) {
-            _ if self.basis == Basis::SameRun => judgement,
+        let judgement = match [self.base, self.other].map(replay::has_kept_up) {
+            _ if self.basis == ComparisonBasis::SameModelledRun => judgement,
             [true, true] => judgement,
-            [false, _] => judgement.without_verdict(Doubt::BaseLate),
-            [true, false] => judgement.without_verdict(Doubt::OtherLate),
+            [false, _] => judgement.without_verdict(UndecidedReason::BaseArrivalsLate),
+            [true, false] => judgement.without_verdict(UndecidedReason::OtherArrivalsLate),
         };
-        Pair {
-            run: self.run,
-            key: self.other.key(),
+        ResultPair {
+            run_index: self.run_index,
+            program_key: self.other.key(),
             title: self.other.title(),
             quantity: self.quantity,
             basis: self.basis,
             base,
             other,
             judgement,
-            blocks,
+            block_counts: blocks,
             warnings: warnings::warn_of_result_pair(self.base, self.other),
-            unlike_work: warnings::unlike_work(self.base, self.other),
+            work_differences: warnings::list_work_differences(self.base, self.other),
         }
     }
 }
 
-fn choose_basis((base, other): (&Run, &Run)) -> Basis {
+fn choose_basis((base, other): (&Run, &Run)) -> ComparisonBasis {
     if is_same_run(base, other) {
-        Basis::SameRun
+        ComparisonBasis::SameModelledRun
     } else if [base, other].iter().all(|run| run.world == World::Model) {
-        Basis::Exact
+        ComparisonBasis::ExactFigures
     } else if are_ab_partners(base, other) {
-        Basis::MedianBlock
+        ComparisonBasis::MedianBlock
     } else {
-        Basis::Medians
+        ComparisonBasis::Medians
     }
 }
 
@@ -472,34 +501,37 @@ fn are_ab_partners(base: &Run, other: &Run) -> bool {
 /// nothing or took no time has no speed.
 fn list_speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     let kept = result.kept();
-    kept.filter_map(|one| quantity.speed(one)).collect()
+    kept.filter_map(|one| quantity.speed_of_repetition(one))
+        .collect()
 }
 
 fn build_side(
     result: &ProgramResult,
-    summary: &Summary,
-    (quantity, basis): (Quantity, Basis),
-) -> Side {
+    summary: &ResultSummary,
+    (quantity, basis): (Quantity, ComparisonBasis),
+) -> PairSide {
     let speeds = list_speeds(result, quantity);
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
     let repetitions: Vec<f64> = speeds
         .iter()
         .map(|one| quantity.invert_time(*one))
         .collect();
-    let mut side = Side {
+    let mut side = PairSide {
         figure: 0.0,
         kb_per_s: summary.kb_per_s,
         p99_us: p99_us(summary),
         cpu_percent: summary.cpu_percent,
-        kept: summary.kept,
+        kept_count: summary.kept_count,
         filesystem: result.filesystem.clone(),
-        drives: result.drives,
+        drive_count: result.drives,
         size_bytes: result.size_bytes,
         cache: summary.cache,
         unwritten_share: summary.unwritten_share,
         shape: match basis {
-            Basis::Exact | Basis::SameRun => Shape::Steady,
-            Basis::Medians | Basis::MedianBlock => Shape::from_durations(&times),
+            ComparisonBasis::ExactFigures | ComparisonBasis::SameModelledRun => SeriesShape::Steady,
+            ComparisonBasis::Medians | ComparisonBasis::MedianBlock => {
+                SeriesShape::from_durations(&times)
+            }
         },
         repetitions_kb_per_s: match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => repetitions.clone(),
@@ -507,12 +539,14 @@ fn build_side(
                 result.kept().map(Repetition::kb_per_s).collect()
             }
         },
-        repetitions,
+        repetition_figures: repetitions,
     };
     // Minima are statistics of models alone: in virtual time nothing disturbs.
     let figure = match basis {
-        Basis::Exact => exact_figure(summary, quantity),
-        Basis::Medians | Basis::MedianBlock | Basis::SameRun => {
+        ComparisonBasis::ExactFigures => select_exact_figure(summary, quantity),
+        ComparisonBasis::Medians
+        | ComparisonBasis::MedianBlock
+        | ComparisonBasis::SameModelledRun => {
             median(&speeds).map(|median| quantity.invert_time(median))
         }
     };
@@ -521,7 +555,7 @@ fn build_side(
 }
 
 /// Returns a modelled result's figure in one quantity, by the protocol's statistic.
-fn exact_figure(summary: &Summary, quantity: Quantity) -> Option<f64> {
+fn select_exact_figure(summary: &ResultSummary, quantity: Quantity) -> Option<f64> {
     let load = summary.load.as_ref();
     let response = || load?.response.as_ref();
     match quantity {
@@ -533,7 +567,7 @@ fn exact_figure(summary: &Summary, quantity: Quantity) -> Option<f64> {
     }
 }
 
-fn p99_us(summary: &Summary) -> Option<f64> {
+fn p99_us(summary: &ResultSummary) -> Option<f64> {
     summary.load.as_ref()?.response.as_ref()?.p99_us
 }
 

@@ -17,15 +17,15 @@ mod routines;
 mod samples;
 mod searches;
 
-use causes::Cause;
+use causes::CandidateCause;
 use diskperf_timeline::{Deadline, Stage, Trace};
-use measures::Measures;
+use measures::TraceMeasures;
 use serde::Serialize;
 
 /// Part of a computer that may cause a difference between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Suspect {
+pub enum SuspectedComponent {
     /// The host: its processor and memory.
     Host,
     /// The bus that carries data between memory and controllers.
@@ -42,7 +42,7 @@ pub enum Suspect {
     Drive,
 }
 
-impl Suspect {
+impl SuspectedComponent {
     /// Returns the name of the part of the computer, as parameter paths spell it.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ pub enum DrivePart {
 
 impl DrivePart {
     /// Returns the name of the part of a drive, to follow "the drive's".
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Mechanism => "arm and platters",
             Self::Queue => "queue",
@@ -93,7 +93,7 @@ impl DrivePart {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// Part of the computer that causes the difference; `None` where no cause is found.
-    pub component: Option<Suspect>,
+    pub component: Option<SuspectedComponent>,
     /// Part of the drive that causes the difference, where the cause is a drive with firmware of
     /// its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,8 @@ pub struct Diagnosis {
     /// Evidence for the diagnosis, the strongest first.
     pub evidence: Vec<String>,
     /// Other parts of the computer that differ between the runs as well.
-    pub others: Vec<Suspect>,
+    #[serde(rename = "others")]
+    pub other_suspects: Vec<SuspectedComponent>,
 }
 
 /// Minimum idle time of the processor, as a share of the difference between two runs, at which
@@ -117,37 +118,37 @@ const DEADLINE_SHARE_MIN: f64 = 0.3;
 const MISSED_SHARE_MIN: f64 = 0.2;
 /// Share of the difference between two runs by which programs must wait less for missed revolutions
 /// to rule these out as a cause.
-const MISSED_LESS_SHARE: f64 = 0.05;
+const MISSED_SHARE_DIFFERENCE_MIN: f64 = 0.05;
 /// Maximum number of causes whose evidence a diagnosis lists.
 const EVIDENCE_COUNT_MAX: usize = 3;
 
 /// Condition that ends a program: its work is done, or its time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// The program ends when its work is done: both runs request the same amount.
-    ByWork,
+    WorkDone,
     /// The program ends when its time is over: the faster run requests more.
-    ByTime,
+    TimeElapsed,
 }
 
 /// Diagnoses the difference between two runs of the same program.
-pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
-    let (one, other) = (Measures::from_trace(a), Measures::from_trace(b));
+pub fn diagnose(a: &Trace, b: &Trace, ending: RunEnding) -> Diagnosis {
+    let (one, other) = (TraceMeasures::from_trace(a), TraceMeasures::from_trace(b));
     let found = find_causes((a, &one), (b, &other), ending);
     let (programs, more) = (a.processes.len(), b.processes.len());
     let alike = programs == more;
     let first = found.first().filter(|_| alike);
     let component = first.map(|cause| cause.suspect);
     // What may be a consequence is no part of its own.
-    let sure = found.iter().filter(|cause| cause.is_certain());
-    let mut others: Vec<Suspect> = sure.map(|cause| cause.suspect).collect();
+    let sure = found.iter().filter(|cause| cause.has_certain_rank());
+    let mut others: Vec<SuspectedComponent> = sure.map(|cause| cause.suspect).collect();
     others.sort_unstable();
     others.dedup();
     others.retain(|other| Some(*other) != component);
     let missed = match ending {
-        Ending::ByWork => find_deadline_cause(&one, &other),
+        RunEnding::WorkDone => find_deadline_cause(&one, &other),
         // As much time is waited for it in either.
-        Ending::ByTime => None,
+        RunEnding::TimeElapsed => None,
     };
     let mut evidence = Vec::new();
     if !alike {
@@ -157,13 +158,13 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
     let of_component = found.iter().filter(|cause| {
         let same_part = first.is_some_and(|first| first.part == cause.part);
-        Some(cause.suspect) == component && (same_part || cause.is_certain())
+        Some(cause.suspect) == component && (same_part || cause.has_certain_rank())
     });
     let of_others = found
         .iter()
-        .filter(|cause| Some(cause.suspect) != component && cause.is_certain());
+        .filter(|cause| Some(cause.suspect) != component && cause.has_certain_rank());
     let causes = of_component.chain(of_others).take(EVIDENCE_COUNT_MAX);
-    evidence.extend(causes.map(|cause: &Cause| cause.evidence.clone()));
+    evidence.extend(causes.map(|cause: &CandidateCause| cause.evidence.clone()));
     let (deadline, words) = missed.unzip();
     evidence.extend(words);
     Diagnosis {
@@ -171,28 +172,42 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
         part: first.and_then(|cause| cause.part),
         deadline,
         evidence,
-        others,
+        other_suspects: others,
     }
 }
 
-fn find_causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
+fn find_causes(
+    a: (&Trace, &TraceMeasures),
+    b: (&Trace, &TraceMeasures),
+    ending: RunEnding,
+) -> Vec<CandidateCause> {
     let mut found = drives::find_shape_causes(a, b);
-    let same_shape = !found.iter().any(Cause::is_shape);
+    let same_shape = !found.iter().any(CandidateCause::is_shape_difference);
     let ((_, a), (_, b)) = (a, b);
     let waits = a.request_stage_ns(Stage::Cleaning) + b.request_stage_ns(Stage::Cleaning) > 0.0;
     found.extend(disks::find_disk_causes(
-        &a.disks,
-        &b.disks,
+        &a.disk_measures,
+        &b.disk_measures,
         (same_shape, waits),
     ));
     found.extend(files::find_layout_cause(a, b, ending));
-    found.extend(routines::find_routine_causes(&a.routines, &b.routines));
-    found.extend(searches::find_search_causes(&a.searches, &b.searches));
+    found.extend(routines::find_routine_causes(
+        &a.routine_durations,
+        &b.routine_durations,
+    ));
+    found.extend(searches::find_search_causes(
+        &a.search_measures,
+        &b.search_measures,
+    ));
     found.extend(requests::find_request_causes(a, b));
     found.sort_by(|one, other| {
-        let ranks = one.weight.0.cmp(&other.weight.0);
+        let ranks = one.rank_and_log_ratio.0.cmp(&other.rank_and_log_ratio.0);
         ranks
-            .then(one.weight.1.total_cmp(&other.weight.1))
+            .then(
+                one.rank_and_log_ratio
+                    .1
+                    .total_cmp(&other.rank_and_log_ratio.1),
+            )
             .reverse()
     });
     found
@@ -201,14 +216,15 @@ fn find_causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -
 /// Returns the deadline that costs one run the most additional missed revolutions, if the processor
 /// idles meanwhile. Programs may wait in a queue behind requests that miss revolutions, or for each
 /// other.
-fn find_deadline_cause(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
+fn find_deadline_cause(a: &TraceMeasures, b: &TraceMeasures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
     if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLE_SHARE_MIN {
         return None;
     }
-    let missed = |of: &Measures, deadline| {
+    let missed = |of: &TraceMeasures, deadline| {
         let stage = Stage::MissedRevolution(deadline);
-        (of.request_stage_ns(stage) / of.drives).max(of.program_stage_ns(stage) / of.programs)
+        (of.request_stage_ns(stage) / of.drive_count)
+            .max(of.program_stage_ns(stage) / of.program_count)
     };
     let more = |deadline: Deadline| (missed(b, deadline) - missed(a, deadline)) / difference;
     let all = Deadline::ALL.into_iter();
@@ -216,7 +232,7 @@ fn find_deadline_cause(a: &Measures, b: &Measures) -> Option<(Deadline, String)>
     if more(most) < DEADLINE_SHARE_MIN {
         return None;
     }
-    let lost = |of: fn(&Measures, Stage) -> f64| {
+    let lost = |of: fn(&TraceMeasures, Stage) -> f64| {
         let deadlines = Deadline::ALL.into_iter().map(Stage::MissedRevolution);
         let more: f64 = deadlines.map(|stage| of(b, stage) - of(a, stage)).sum();
         more / difference
@@ -224,16 +240,18 @@ fn find_deadline_cause(a: &Measures, b: &Measures) -> Option<(Deadline, String)>
     // Of one drive, a revolution that is missed for one deadline and not for
     // another costs nothing more; and it costs nobody anything where programs
     // wait less for those that are missed, all told.
-    let of_requests = lost(Measures::request_stage_ns);
-    let of_programs = lost(Measures::program_stage_ns) / a.programs;
-    if (a.drives == 1.0 && of_requests < MISSED_SHARE_MIN) || of_programs < -MISSED_LESS_SHARE {
+    let of_requests = lost(TraceMeasures::request_stage_ns);
+    let of_programs = lost(TraceMeasures::program_stage_ns) / a.program_count;
+    if (a.drive_count == 1.0 && of_requests < MISSED_SHARE_MIN)
+        || of_programs < -MISSED_SHARE_DIFFERENCE_MIN
+    {
         return None;
     }
     let words = format!(
         "revolutions missed ({}): the requests of a drive wait {} for them in one run and {} in the other",
-        crate::explanation::words::deadline(most),
-        crate::explanation::words::milliseconds(missed(a, most)),
-        crate::explanation::words::milliseconds(missed(b, most)),
+        crate::explanation::words::deadline_label(most),
+        crate::explanation::words::format_time_ms(missed(a, most)),
+        crate::explanation::words::format_time_ms(missed(b, most)),
     );
     Some((most, words))
 }

@@ -17,26 +17,32 @@ pub struct ExpectedFigures {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectedValue {
     /// Key of the figure in the catalogue file.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub figure: String,
     /// Description of the figure in words.
     #[serde(skip)]
-    pub words: String,
+    pub description: String,
     /// Unit of the modelled and the expected value.
     pub unit: String,
     /// Requests in flight while the figure is measured.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Settings of the drive for the measurement: `KEY=VALUE`.
     pub settings: Vec<String>,
     /// Expected value, by data sheet and theory.
-    pub expected: f64,
+    #[serde(rename = "expected")]
+    pub expected_value: f64,
     /// Value of the figure on the modelled drive.
-    pub found: f64,
+    #[serde(rename = "found")]
+    pub modelled_value: f64,
     /// Modelled value divided by the expected one, less 1.
-    pub off_share: f64,
+    #[serde(rename = "off_share")]
+    pub deviation_share: f64,
     /// Maximum deviation from the expected value, as a share.
     pub tolerance_share: f64,
     /// Whether the deviation is within the tolerance.
-    pub met: bool,
+    #[serde(rename = "met")]
+    pub is_within_tolerance: bool,
     /// Source of the expected value, such as a data sheet.
     pub source: String,
 }

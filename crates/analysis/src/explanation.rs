@@ -19,23 +19,23 @@ mod utilisation;
 pub mod verdict;
 pub mod words;
 
-pub use buffered::Buffered;
+pub use buffered::BufferHits;
 use diskperf_timeline::block::Operation;
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::{TracedProcess, TracedRequest};
 use diskperf_timeline::{Deadline, Ledger, Nanoseconds, Stage, Trace};
-pub use parts::DriveParts;
-use response::Response;
+pub use parts::DriveTimeParts;
+use response::ResponseAccount;
 use serde::Serialize;
-use tail::Tail;
-use utilisation::at_drive;
-pub use utilisation::{ControllerUse, DriveComponent, DriveComponentUse, Utilisation};
+use tail::LatencyTail;
+use utilisation::list_drive_intervals;
+pub use utilisation::{ControllerShare, DriveComponent, DriveComponentShare, Utilisation};
 
 /// Explanation of a run, or of a system with a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// Subject of the explanation: `ffs83 on vax780-sc780-eagle`, `run 3fa8 ...`.
-    pub what: String,
+    pub subject: String,
     /// Explanations, one for each program and file system.
     pub programs: Vec<ProgramExplanation>,
     /// Notes to the reader about the whole explanation.
@@ -50,20 +50,20 @@ pub struct ProgramExplanation {
     /// Kind and block size of the file system.
     pub filesystem: String,
     /// Drives that ran the program concurrently.
-    pub drives: u32,
+    pub drive_count: u32,
     /// Ledger and further accounts of the program's time.
-    pub account: Account,
+    pub time_account: TimeAccount,
     /// Processor time of the same repetition by the kernel's accounting of its threads, on real
     /// storage. The events of the account must agree with it.
-    pub accounted: Option<Nanoseconds>,
+    pub accounted_cpu: Option<Nanoseconds>,
     /// Share of the read bytes that were never written; only for a modelled flash drive.
     pub unwritten_share: Option<f64>,
     /// Verdict on the account, sentence by sentence.
-    pub verdict: Vec<String>,
+    pub verdict_sentences: Vec<String>,
     /// Elapsed times of the program with one thing changed, the best first.
     pub counterfactuals: Vec<Counterfactual>,
     /// Causes of the slowest requests, for a flash drive.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<LatencyTail>,
 }
 
 /// Rerun of the program with one thing changed.
@@ -72,43 +72,43 @@ pub struct Counterfactual {
     /// Description of the change, written as for `--set` where it can be set.
     pub change: String,
     /// Elapsed time of the program with the change.
-    pub elapsed: Nanoseconds,
+    pub elapsed_time: Nanoseconds,
     /// Whether two changes made together gain more than the sum of their separate gains.
-    pub beats_sum: bool,
+    pub exceeds_sum_of_parts: bool,
 }
 
 impl Counterfactual {
     /// Returns the time that the change saves, as a share of the unchanged elapsed time.
-    pub fn gain(&self, as_is: Nanoseconds) -> f64 {
+    pub fn relative_gain(&self, as_is: Nanoseconds) -> f64 {
         match as_is.0 {
             0 => 0.0,
-            as_is => 1.0 - self.elapsed.0 as f64 / as_is as f64,
+            as_is => 1.0 - self.elapsed_time.0 as f64 / as_is as f64,
         }
     }
 }
 
 /// Account of the time of one repetition.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Account {
+pub struct TimeAccount {
     /// Time from the first start of a program to the last end.
     pub elapsed: Nanoseconds,
     /// Ledger of the elapsed time. It follows the program that ended last, and before its start the
     /// one that ended last among the others. It sums to `elapsed`.
     pub ledger: Ledger,
     /// Ledgers of the single programs, where several ran concurrently.
-    pub programs: Vec<ProgramLedger>,
+    pub program_ledgers: Vec<ProgramLedger>,
     /// Revolutions missed by all requests, by deadline.
-    pub missed: Vec<Missed>,
+    pub missed_deadlines: Vec<MissedDeadline>,
     /// Busy shares of processor, bus, controllers and drives.
     pub utilisation: Utilisation,
     /// Accounts of the drives that received requests, drive by drive.
-    pub drives: Vec<DriveAccount>,
+    pub drive_accounts: Vec<DriveAccount>,
     /// Accounts of the block devices of a real system; empty for a model, which has drives.
-    pub devices: Vec<DeviceAccount>,
+    pub device_accounts: Vec<DeviceAccount>,
     /// Response time of requests by stage, where several were in flight at a drive.
-    pub response: Option<Response>,
+    pub response_account: Option<ResponseAccount>,
     /// Reads that disks served from their buffers; absent where no disk with a buffer was read.
-    pub buffered: Option<Buffered>,
+    pub buffer_hits: Option<BufferHits>,
 }
 
 /// Ledger of one of several concurrent programs.
@@ -122,14 +122,16 @@ pub struct ProgramLedger {
 
 /// Revolutions that requests missed for one deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Missed {
+pub struct MissedDeadline {
     /// Deadline for which the revolutions were missed.
     pub deadline: Deadline,
     /// Number of revolutions missed for the deadline.
-    pub count: u64,
+    #[serde(rename = "count")]
+    pub missed_count: u64,
     /// Time that requests waited for the missed revolutions in nanoseconds, whether or not a
     /// program waited for them.
-    pub ns: u64,
+    #[serde(rename = "ns")]
+    pub lost_ns: u64,
     /// Median time by which the deadline was missed, in nanoseconds; absent where the wait does not
     /// show it.
     pub late_median_ns: Option<u64>,
@@ -142,27 +144,27 @@ pub struct Missed {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveAccount {
     /// Index of the drive, counted from 0.
-    pub drive: u32,
+    pub drive_index: u32,
     /// Number of requests that the drive completed.
-    pub requests: u64,
+    pub request_count: u64,
     /// Most frequent request size at the drive, in bytes.
-    pub usual_bytes: u64,
+    pub usual_request_bytes: u64,
     /// Number of requests of the most frequent size.
-    pub usual_requests: u64,
+    pub usual_request_count: u64,
     /// Duration of one revolution of the drive in nanoseconds.
     pub revolution_ns: f64,
     /// Times of the drive's actuator and platters by activity, for requests or in the background.
-    pub stages: Vec<Entry>,
+    pub stage_entries: Vec<Entry>,
     /// Times of the actuator and the platters, for requests or in the background.
-    pub parts: DriveParts,
+    pub time_parts: DriveTimeParts,
     /// Time in which the drive was idle.
-    pub idle: Nanoseconds,
+    pub idle_time: Nanoseconds,
 }
 
 impl DriveAccount {
     /// Returns the time that the drive's requests spent in the selected stages.
-    pub fn spent(&self, which: impl Fn(Stage) -> bool) -> Nanoseconds {
-        let entries = self.stages.iter().filter(|entry| which(entry.stage));
+    pub fn total_time_in_stages(&self, which: impl Fn(Stage) -> bool) -> Nanoseconds {
+        let entries = self.stage_entries.iter().filter(|entry| which(entry.stage));
         entries.map(|entry| entry.ns).sum()
     }
 }
@@ -184,7 +186,7 @@ pub fn is_processor_stage(stage: Stage) -> bool {
 }
 
 /// Tests whether the drive works on the request, or rotates for it, in a given stage.
-pub fn is_of_drive(stage: Stage) -> bool {
+pub fn is_drive_stage(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::Seek
@@ -215,7 +217,8 @@ pub fn is_of_drive(stage: Stage) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceAccount {
     /// Kernel name of the device, such as `vda`.
-    pub device: String,
+    #[serde(rename = "device")]
+    pub device_name: String,
     /// Mean number of requests in the device's queue over the elapsed time; absent where requests
     /// were not recorded.
     pub in_queue_mean: Option<f64>,
@@ -223,9 +226,11 @@ pub struct DeviceAccount {
     /// recorded.
     pub at_device_mean: Option<f64>,
     /// Maximum number of requests at the device; absent where requests were not recorded.
-    pub at_device_most: Option<u32>,
+    #[serde(rename = "at_device_most")]
+    pub at_device_max: Option<u32>,
     /// Completed requests of the device by operation.
-    pub operations: Vec<OperationAccount>,
+    #[serde(rename = "operations")]
+    pub operation_accounts: Vec<OperationAccount>,
 }
 
 /// Completed requests of one operation, such as read or write.
@@ -234,22 +239,25 @@ pub struct OperationAccount {
     /// Operation of the counted requests, such as read or write.
     pub operation: Operation,
     /// Number of completed requests of the operation.
-    pub requests: u64,
+    #[serde(rename = "requests")]
+    pub request_count: u64,
     /// Bytes that all requests of the operation moved.
-    pub bytes: u64,
+    #[serde(rename = "bytes")]
+    pub total_bytes: u64,
     /// Distribution of the request sizes in bytes.
-    pub bytes_each: Spread,
+    #[serde(rename = "bytes_each")]
+    pub request_bytes: ValueQuantiles,
     /// Distribution of the time in nanoseconds from a request's arrival at the block layer (the
     /// first part of it) until the driver issued it to the device.
-    pub queue_ns: Spread,
+    pub queue_ns: ValueQuantiles,
     /// Distribution of the time in nanoseconds from the issue of a request to the device until its
     /// completion.
-    pub device_ns: Spread,
+    pub device_ns: ValueQuantiles,
 }
 
 /// Median, 99th percentile and maximum of a set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Spread {
+pub struct ValueQuantiles {
     /// Median of the set of values.
     pub median: u64,
     /// 99th percentile of the set of values.
@@ -258,16 +266,16 @@ pub struct Spread {
     pub max: u64,
 }
 
-impl Account {
+impl TimeAccount {
     /// Creates the account of a recorded trace; `None` where no program was timed.
-    pub fn of(trace: &Trace) -> Option<Self> {
-        Self::in_open_loop(trace, None)
+    pub fn from_trace(trace: &Trace) -> Option<Self> {
+        Self::from_open_loop_trace(trace, None)
     }
 
     /// Creates the account of requests that arrive in open loop and wait this many nanoseconds on
     /// average before they are issued. The trace does not contain that wait.
-    pub fn in_open_loop(trace: &Trace, before_issue_ns: Option<f64>) -> Option<Self> {
-        let (from, until) = window(trace)?;
+    pub fn from_open_loop_trace(trace: &Trace, before_issue_ns: Option<f64>) -> Option<Self> {
+        let (from, until) = timed_window(trace)?;
         let ledger = build_ledger(&trace.processes, from, until);
         let elapsed = until.since(from);
         assert!(
@@ -282,20 +290,20 @@ impl Account {
         Some(Self {
             elapsed,
             ledger,
-            programs,
-            missed: find_missed(trace, from, until),
+            program_ledgers: programs,
+            missed_deadlines: find_missed_deadlines(trace, from, until),
             utilisation: Utilisation::from_trace(trace, from, until),
-            drives: account_drives(trace, from, until),
-            devices: Vec::new(),
-            response: Response::from_trace(trace, (from, until), before_issue_ns),
-            buffered: Buffered::from_trace(trace, (from, until)),
+            drive_accounts: account_drives(trace, from, until),
+            device_accounts: Vec::new(),
+            response_account: ResponseAccount::from_trace(trace, (from, until), before_issue_ns),
+            buffer_hits: BufferHits::from_trace(trace, (from, until)),
         })
     }
 }
 
 /// Returns the first start and the last end of the timed parts in a trace; `None` where no program
 /// was timed.
-pub fn window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
+pub fn timed_window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
     let from = trace.processes.iter().map(|process| process.opened).min()?;
     let until = trace.processes.iter().map(TracedProcess::ended).max()?;
     Some((from, until))
@@ -336,7 +344,7 @@ fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanosecon
 }
 
 /// Returns the parts of a request that lie within the window, cut to it.
-fn request_parts_within(
+fn clip_request_parts(
     request: &TracedRequest,
     from: Nanoseconds,
     until: Nanoseconds,
@@ -351,7 +359,11 @@ fn request_parts_within(
 /// not show how late its request was.
 const WHOLE_REVOLUTION_TOLERANCE_NS: f64 = 2_000.0;
 
-fn find_missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
+fn find_missed_deadlines(
+    trace: &Trace,
+    from: Nanoseconds,
+    until: Nanoseconds,
+) -> Vec<MissedDeadline> {
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
         let revolution = trace.drives[request.drive as usize].revolution_ns;
@@ -383,10 +395,10 @@ fn find_missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Miss
     found.sort_by_key(|one| one.0);
     let told = |(deadline, count, ns, mut late): (Deadline, u64, u64, Vec<u64>)| {
         late.sort_unstable();
-        Missed {
+        MissedDeadline {
             deadline,
-            count,
-            ns,
+            missed_count: count,
+            lost_ns: ns,
             late_median_ns: late.get(late.len() / 2).copied(),
             late_max_ns: late.last().copied(),
         }
@@ -396,7 +408,7 @@ fn find_missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Miss
 
 fn account_drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {
     let all = (0..trace.drives.len() as u32).map(|drive| account_drive(trace, drive, from, until));
-    all.filter(|one| one.requests > 0).collect()
+    all.filter(|one| one.request_count > 0).collect()
 }
 
 fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> DriveAccount {
@@ -405,7 +417,7 @@ fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
     for request in trace.requests.iter().filter(|one| one.drive == drive) {
-        for (stage, start, stop) in request_parts_within(request, from, until) {
+        for (stage, start, stop) in clip_request_parts(request, from, until) {
             table[stage.index()] += stop.0 - start.0;
         }
         if (from..=until).contains(&request.completed()) {
@@ -415,16 +427,16 @@ fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
         }
     }
     let usual = sizes.iter().max_by_key(|(_, count)| **count);
-    let busy = at_drive(trace, drive, from, until).total();
+    let busy = list_drive_intervals(trace, drive, from, until).total_ns();
     DriveAccount {
-        drive,
-        requests,
-        usual_bytes: usual.map_or(0, |(bytes, _)| *bytes),
-        usual_requests: usual.map_or(0, |(_, count)| *count),
+        drive_index: drive,
+        request_count: requests,
+        usual_request_bytes: usual.map_or(0, |(bytes, _)| *bytes),
+        usual_request_count: usual.map_or(0, |(_, count)| *count),
         revolution_ns: of.revolution_ns,
-        parts: DriveParts::from_trace(trace, drive, (from, until), &table),
-        stages: Ledger::from_table(&table).entries().to_vec(),
-        idle: Nanoseconds(until.since(from).0 - busy),
+        time_parts: DriveTimeParts::from_trace(trace, drive, (from, until), &table),
+        stage_entries: Ledger::from_table(&table).entries().to_vec(),
+        idle_time: Nanoseconds(until.since(from).0 - busy),
     }
 }
 

@@ -8,7 +8,7 @@ use diskperf_timeline::JobText;
 /// # Errors
 ///
 /// Every mistake in the job file, with line and column.
-pub fn parse(kept: &JobText) -> Result<JobFile, Errors> {
+pub fn parse_stored_job(kept: &JobText) -> Result<JobFile, Errors> {
     let surroundings = JobEnvironment {
         file_source: FileSource::Memory(kept.includes.clone()),
         variables: kept.variables.clone(),

@@ -11,7 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// Creates a repetition that read `size_bytes` from storage at this speed.
-pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
+pub(crate) fn read_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
     let elapsed_ns = size_bytes as f64 / KIB as f64 / kb_per_s * 1e9;
     let cpu_ns = elapsed_ns * cpu_percent / 100.0;
     let calls = size_bytes / 8192;
@@ -47,8 +47,8 @@ pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetiti
 }
 
 /// Creates a repetition that wrote, and took three times as long until it was synced.
-pub(crate) fn write(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
-    let mut repetition = read(size_bytes, kb_per_s, cpu_percent);
+pub(crate) fn write_repetition(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
+    let mut repetition = read_repetition(size_bytes, kb_per_s, cpu_percent);
     let worker = &mut repetition.workers[0];
     worker.durable = Some(Nanoseconds(3 * worker.elapsed.0));
     worker.written_bytes = std::mem::take(&mut worker.read_bytes);
@@ -58,7 +58,7 @@ pub(crate) fn write(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetit
     repetition
 }
 
-pub(crate) fn result(program: &str, row: u32, repetitions: Vec<Repetition>) -> ProgramResult {
+pub(crate) fn build_result(program: &str, row: u32, repetitions: Vec<Repetition>) -> ProgramResult {
     ProgramResult {
         program: program.to_owned(),
         parameters: [("block_bytes".to_owned(), "8192".to_owned())].into(),
@@ -81,7 +81,7 @@ pub(crate) fn result(program: &str, row: u32, repetitions: Vec<Repetition>) -> P
 }
 
 /// Creates a `seqread` result from (nanoseconds, nanoseconds of CPU) per call.
-pub(crate) fn seqread(
+pub(crate) fn build_seqread_result(
     layer: &str,
     call_bytes: u64,
     row: u32,
@@ -107,7 +107,7 @@ pub(crate) fn seqread(
             ..Repetition::default()
         })
         .collect();
-    let mut result = result("seqread", row, repetitions);
+    let mut result = build_result("seqread", row, repetitions);
     result.size_bytes = 2 * MIB;
     result.parameters = [
         ("layer".to_owned(), layer.to_owned()),
@@ -123,7 +123,7 @@ pub(crate) fn seqread(
     result
 }
 
-pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResult>) -> Run {
+pub(crate) fn build_run(id: &str, suite: &str, target: &str, results: Vec<ProgramResult>) -> Run {
     Run {
         id: id.to_owned(),
         version: "0.1.0".to_owned(),
@@ -145,7 +145,7 @@ pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResul
         cache: CacheMode::Cold,
         dropped_all_caches: false,
         state: RunState::Finished,
-        environment: environment(target),
+        environment: build_environment(target),
         model: None,
         overhead: Some(Overhead {
             null_call_ns: 95.0,
@@ -156,7 +156,7 @@ pub(crate) fn run(id: &str, suite: &str, target: &str, results: Vec<ProgramResul
     }
 }
 
-fn environment(target: &str) -> Environment {
+fn build_environment(target: &str) -> Environment {
     Environment {
         kernel: "Linux 6.1.0".to_owned(),
         cpu_model: "Xeon E-2288G".to_owned(),
@@ -191,7 +191,7 @@ fn environment(target: &str) -> Environment {
 
 /// Creates a run of the 1983 battery with the figures of the first column of the paper's table for
 /// the VAX 11/750. The repetitions of a program differ slightly.
-pub(crate) fn ffs83(id: &str, target: &str) -> Run {
+pub(crate) fn build_ffs83_run(id: &str, target: &str) -> Run {
     let around = |make: fn(u64, f64, f64) -> Repetition, kb: f64, cpu: f64| {
         let mut repetitions: Vec<_> = [0.8, 0.99, 1.01]
             .iter()
@@ -201,19 +201,19 @@ pub(crate) fn ffs83(id: &str, target: &str) -> Run {
         repetitions
     };
     let mut results = vec![
-        result("write_4096", 1, around(write, 380.0, 99.0)),
-        result("write_8192", 2, around(write, 470.0, 99.0)),
-        result("read_8192", 0, around(read, 490.0, 69.0)),
-        result("rewrite_8192", 3, around(write, 650.0, 99.0)),
+        build_result("write_4096", 1, around(write_repetition, 380.0, 99.0)),
+        build_result("write_8192", 2, around(write_repetition, 470.0, 99.0)),
+        build_result("read_8192", 0, around(read_repetition, 490.0, 69.0)),
+        build_result("rewrite_8192", 3, around(write_repetition, 650.0, 99.0)),
     ];
     for result in &mut results {
         result.protocol.discarded = 1;
     }
-    run(id, "ffs83", target, results)
+    build_run(id, "ffs83", target, results)
 }
 
 /// Creates a run with the layers of Kirkendall 1989 on a fast machine: (ns, ns of CPU) per call.
-pub(crate) fn seqread89(id: &str, target: &str) -> Run {
+pub(crate) fn build_seqread89_run(id: &str, target: &str) -> Run {
     let mut results = Vec::new();
     for (layer, base, per_kib, cpu_share) in [
         ("null", 90.0, 0.0, 1.0),
@@ -228,16 +228,21 @@ pub(crate) fn seqread89(id: &str, target: &str) -> Run {
                 .iter()
                 .map(|factor| ((ns * factor) as u64, (ns * factor * cpu_share) as u64))
                 .collect();
-            results.push(seqread(layer, call_bytes, results.len() as u32, &per_call));
+            results.push(build_seqread_result(
+                layer,
+                call_bytes,
+                results.len() as u32,
+                &per_call,
+            ));
         }
     }
-    run(id, "seqread89", target, results)
+    build_run(id, "seqread89", target, results)
 }
 
 /// Deterministic random numbers for Monte-Carlo tests.
-pub(crate) struct Noise(Pcg64Mcg);
+pub(crate) struct RandomNoise(Pcg64Mcg);
 
-impl Noise {
+impl RandomNoise {
     pub(crate) fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
@@ -253,7 +258,7 @@ impl Noise {
     /// Draws `n` speeds of a shared machine: a run is as fast as the machine was that minute,
     /// within 1 %, and each repetition is disturbed with the run's own probability, by a tenth of
     /// its speed on average.
-    pub(crate) fn disturbed(&mut self, n: usize, undisturbed: f64) -> Vec<f64> {
+    pub(crate) fn disturbed_values(&mut self, n: usize, undisturbed: f64) -> Vec<f64> {
         let run = undisturbed * (0.01 * self.normal()).exp();
         let probability = 0.8 * self.uniform();
         let mut next = || {

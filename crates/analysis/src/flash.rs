@@ -7,7 +7,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlashDrive {
     /// Number of dies that work in parallel.
-    pub dies: u32,
+    #[serde(rename = "dies")]
+    pub die_count: u32,
     /// Bytes that one die programs in one operation.
     pub program_bytes: u64,
     /// Time of a program operation in microseconds.
@@ -29,55 +30,67 @@ pub struct FlashDrive {
     /// Write rate of the SLC cache in MB/s.
     pub cache_mb_per_s: f64,
     /// Program/erase cycles that a block endures.
-    pub cycles: f64,
+    #[serde(rename = "cycles")]
+    pub erase_cycles: f64,
     /// Warranty period of the drive in years.
-    pub years: f64,
+    #[serde(rename = "years")]
+    pub warranty_years: f64,
 }
 
 /// Calculated write amplification, die use and endurance of a flash drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Flash {
+pub struct FlashReport {
     /// Parameters of the calculated drive.
     pub drive: FlashDrive,
     /// Mapping units of 4 KiB in a superblock, in formula and model.
     pub superblock_units: u32,
     /// Description of the distribution of writes over the address space.
-    pub writes: String,
+    #[serde(rename = "writes")]
+    pub write_pattern: String,
     /// Share of the address space (0 to 1) that is trimmed.
-    pub trimmed: f64,
+    #[serde(rename = "trimmed")]
+    pub trimmed_share: f64,
     /// Seed of the random numbers in the model.
     pub seed: u64,
     /// Write amplification at each share of spare capacity.
-    pub spares: Vec<Spare>,
+    #[serde(rename = "spares")]
+    pub spare_figures: Vec<SpareFigures>,
     /// Busy shares of the dies, for each queue depth.
-    pub depths: Vec<DieUse>,
+    #[serde(rename = "depths")]
+    pub die_utilisation: Vec<DieUtilisation>,
     /// Buffers and caches of the drive that fill up, with the time until then.
-    pub cliffs: Vec<Cliff>,
+    #[serde(rename = "cliffs")]
+    pub write_cliffs: Vec<WriteCliff>,
 }
 
 /// Write amplification and endurance at one share of spare capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Spare {
+pub struct SpareFigures {
     /// Spare capacity: the share of the closed superblocks that holds no mapped unit.
-    pub spare: f64,
+    #[serde(rename = "spare")]
+    pub spare_share: f64,
     /// Over-provisioning: spare capacity as a share of the mapped units, as data sheets state it.
     pub over_provisioning: f64,
     /// Write amplification of hot and cold data in separate pools with the best split of the spare
     /// capacity; `None` for uniform writes.
-    pub pools: Option<f64>,
+    #[serde(rename = "pools")]
+    pub pool_amplification: Option<f64>,
     /// Results of each garbage collection policy, the same ones at each share of spare capacity.
-    pub policies: Vec<Amplification>,
+    #[serde(rename = "policies")]
+    pub policy_amplification: Vec<PolicyAmplification>,
 }
 
 /// Write amplification of one policy at one share of spare capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Amplification {
+pub struct PolicyAmplification {
     /// Name of the garbage collection policy.
     pub policy: String,
     /// Write amplification by formula; `None` where no formula exists.
-    pub formula: Option<f64>,
+    #[serde(rename = "formula")]
+    pub formula_amplification: Option<f64>,
     /// Write amplification that the simulated model shows.
-    pub model: f64,
+    #[serde(rename = "model")]
+    pub modelled_amplification: f64,
     /// Steady-state random writes of 4 KiB per second, at the model's write amplification.
     pub random_write_iops: f64,
     /// Terabytes (10^12 bytes) that the host can write over the drive's life.
@@ -86,46 +99,56 @@ pub struct Amplification {
     pub drive_writes_per_day: f64,
 }
 
-impl Amplification {
+impl PolicyAmplification {
     /// Returns the model's write amplification divided by the formula's, less 1; `None` without a
     /// formula.
-    pub fn error(&self) -> Option<f64> {
-        self.formula.map(|formula| self.model / formula - 1.0)
+    pub fn relative_error(&self) -> Option<f64> {
+        self.formula_amplification
+            .map(|formula| self.modelled_amplification / formula - 1.0)
     }
 }
 
 /// Use of the dies by random reads of 4 KiB at one queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DieUse {
+pub struct DieUtilisation {
     /// Random reads in flight.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth: u32,
     /// Busy share of a die (0 to 1), by mean value analysis.
-    pub formula: f64,
+    #[serde(rename = "formula")]
+    pub busy_dies_formula: f64,
     /// Busy share of a die in the limit of very many dies, with as many reads for each.
-    pub many_dies: f64,
+    #[serde(rename = "many_dies")]
+    pub busy_share_many_dies: f64,
     /// Upper bound: the share of dies that this many reads hit, if none waits for another.
-    pub bound: f64,
+    #[serde(rename = "bound")]
+    pub busy_dies_bound: f64,
     /// Busy share of a die in a model of the queues.
-    pub model: f64,
+    #[serde(rename = "model")]
+    pub busy_dies_modelled: f64,
     /// Reads per second at the model's busy share.
     pub iops: f64,
 }
 
 /// Buffer or cache that fills up, with the rates before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cliff {
+pub struct WriteCliff {
     /// Name of the buffer, and of the writes that fill it.
     pub name: String,
     /// Size of the buffer or cache in bytes.
-    pub bytes: u64,
+    #[serde(rename = "bytes")]
+    pub cache_bytes: u64,
     /// Rate at which the buffer fills, in MB/s.
-    pub in_mb_per_s: f64,
+    #[serde(rename = "in_mb_per_s")]
+    pub fill_mb_per_s: f64,
     /// Rate at which the buffer drains meanwhile, in MB/s.
-    pub out_mb_per_s: f64,
+    #[serde(rename = "out_mb_per_s")]
+    pub drain_mb_per_s: f64,
     /// Time until the buffer is full in seconds; `None` if it never is.
     pub full_after_s: Option<f64>,
     /// Bytes that the drive accepted until the buffer was full.
     pub accepted_bytes: Option<f64>,
     /// Write rate after the buffer is full, in MB/s.
-    pub then_mb_per_s: f64,
+    #[serde(rename = "then_mb_per_s")]
+    pub after_mb_per_s: f64,
 }

@@ -6,88 +6,92 @@ use diskperf_timeline::{Interference, ProgramResult, Repetition};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum DisturbanceHandling {
     /// The disturbed repetitions were run again, and do not count.
-    Repeated,
+    RepeatedRepetitions,
     /// The disturbed repetitions count, since too few were undisturbed.
-    Counted,
+    CountedRepetitions,
     /// The disturbed repetitions are blocks of an A/B measurement, where each counts.
-    Blocks,
+    KeptInBlocks,
 }
 
 /// Returns the repetitions of a result that count by its protocol.
-fn counted_repetitions(result: &ProgramResult) -> &[Repetition] {
+fn list_counted_repetitions(result: &ProgramResult) -> &[Repetition] {
     let first = result.protocol.discarded as usize;
     result.repetitions.get(first..).unwrap_or_default()
 }
 
-fn disturbed_repetitions(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
-    counted_repetitions(result)
+fn list_disturbed_repetitions(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
+    list_counted_repetitions(result)
         .iter()
         .filter(|one| one.is_disturbed())
 }
 
 /// Returns the treatment of a result's disturbed repetitions; `None` if nothing disturbed it.
-fn disturbance_handling(result: &ProgramResult) -> Option<DisturbanceHandling> {
-    let count = disturbed_repetitions(result).count();
-    let left_out = disturbed_repetitions(result)
+fn choose_disturbance_handling(result: &ProgramResult) -> Option<DisturbanceHandling> {
+    let count = list_disturbed_repetitions(result).count();
+    let left_out = list_disturbed_repetitions(result)
         .filter(|one| one.discarded)
         .count();
-    let of_blocks = counted_repetitions(result)
+    let of_blocks = list_counted_repetitions(result)
         .iter()
         .any(|one| one.block.is_some());
     match (count, of_blocks) {
         (0, _) => None,
-        (_, true) => Some(DisturbanceHandling::Blocks),
-        (count, false) if left_out == count => Some(DisturbanceHandling::Repeated),
-        (_, false) => Some(DisturbanceHandling::Counted),
+        (_, true) => Some(DisturbanceHandling::KeptInBlocks),
+        (count, false) if left_out == count => Some(DisturbanceHandling::RepeatedRepetitions),
+        (_, false) => Some(DisturbanceHandling::CountedRepetitions),
     }
 }
 
 /// Describes the disturbances of a result: the number of disturbed repetitions, their causes, and
 /// whether they count.
-pub fn note(result: &ProgramResult) -> Option<String> {
-    let fate = disturbance_handling(result)?;
-    Some(write_note(fate, &[result]))
+pub fn describe_disturbances(result: &ProgramResult) -> Option<String> {
+    let fate = choose_disturbance_handling(result)?;
+    Some(format_disturbance_note(fate, &[result]))
 }
 
 /// Describes the disturbances of several results in one note per treatment, each with the indices
 /// of its results.
-pub fn notes(results: &[&ProgramResult]) -> Vec<(Vec<usize>, String)> {
+pub fn describe_disturbances_together(results: &[&ProgramResult]) -> Vec<(Vec<usize>, String)> {
     [
-        DisturbanceHandling::Repeated,
-        DisturbanceHandling::Counted,
-        DisturbanceHandling::Blocks,
+        DisturbanceHandling::RepeatedRepetitions,
+        DisturbanceHandling::CountedRepetitions,
+        DisturbanceHandling::KeptInBlocks,
     ]
     .into_iter()
     .filter_map(|wanted| {
         let all = results.iter().enumerate();
-        let alike = all.filter(|(_, result)| disturbance_handling(result) == Some(wanted));
+        let alike = all.filter(|(_, result)| choose_disturbance_handling(result) == Some(wanted));
         let (numbers, alike): (Vec<usize>, Vec<&ProgramResult>) =
             alike.map(|(number, result)| (number, *result)).unzip();
-        (!alike.is_empty()).then(|| (numbers, write_note(wanted, &alike)))
+        (!alike.is_empty()).then(|| (numbers, format_disturbance_note(wanted, &alike)))
     })
     .collect()
 }
 
-fn write_note(fate: DisturbanceHandling, results: &[&ProgramResult]) -> String {
+fn format_disturbance_note(fate: DisturbanceHandling, results: &[&ProgramResult]) -> String {
     let count: usize = results
         .iter()
-        .map(|one| disturbed_repetitions(one).count())
+        .map(|one| list_disturbed_repetitions(one).count())
         .sum();
     let of: usize = results
         .iter()
-        .map(|one| counted_repetitions(one).len())
+        .map(|one| list_counted_repetitions(one).len())
         .sum();
-    let what = told(results.iter().flat_map(|one| disturbed_repetitions(one)));
+    let what = describe_sources(
+        results
+            .iter()
+            .flat_map(|one| list_disturbed_repetitions(one)),
+    );
     let what = what.unwrap_or_default();
     let plural = if of == 1 { "" } else { "s" };
     match fate {
-        DisturbanceHandling::Blocks => {
+        DisturbanceHandling::KeptInBlocks => {
             format!("{count} of {of} blocks disturbed, which still count: {what}")
         }
-        DisturbanceHandling::Repeated => {
+        DisturbanceHandling::RepeatedRepetitions => {
             format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
         }
-        DisturbanceHandling::Counted => format!(
+        DisturbanceHandling::CountedRepetitions => format!(
             "{count} of {of} repetition{plural} disturbed, and all count, because too few were undisturbed: {what}"
         ),
     }
@@ -95,12 +99,14 @@ fn write_note(fate: DisturbanceHandling, results: &[&ProgramResult]) -> String {
 
 /// Describes the disturbances of some repetitions: each kind by its worst case, with the number of
 /// affected repetitions.
-pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<String> {
+pub fn describe_sources<'a>(
+    repetitions: impl IntoIterator<Item = &'a Repetition>,
+) -> Option<String> {
     let mut kinds: Vec<(&Interference, usize)> = Vec::new();
     for one in repetitions.into_iter().flat_map(|one| &one.interference) {
         match kinds
             .iter_mut()
-            .find(|(known, _)| has_like_sources(known, one))
+            .find(|(known, _)| has_same_sources(known, one))
         {
             None => kinds.push((one, 1)),
             Some((worst, count)) => {
@@ -120,7 +126,7 @@ pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option
 }
 
 /// Tests whether two disturbances have the same kind and the same source.
-fn has_like_sources(one: &Interference, other: &Interference) -> bool {
+fn has_same_sources(one: &Interference, other: &Interference) -> bool {
     let thing = |of: &Interference| match of {
         Interference::OtherIo { device, .. } => Some((device.clone(), String::new())),
         Interference::SettingChanged {
@@ -134,7 +140,7 @@ fn has_like_sources(one: &Interference, other: &Interference) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{result, write};
+    use crate::fixtures::{build_result, write_repetition};
     use diskperf_timeline::Block;
 
     fn waited_share(percent: u64) -> Interference {
@@ -155,7 +161,11 @@ mod tests {
 
     /// The note on a discarded repetition and five more, of which these were disturbed.
     fn noted(disturbed: &[(usize, bool, Interference)]) -> Option<String> {
-        let mut result = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+        let mut result = build_result(
+            "write_8192",
+            0,
+            vec![write_repetition(1 << 23, 500.0, 10.0); 6],
+        );
         result.protocol.discarded = 1;
         result.repetitions[0].discarded = true;
         for (number, discarded, interference) in disturbed {
@@ -163,13 +173,17 @@ mod tests {
             repetition.interference.push(interference.clone());
             repetition.discarded = *discarded;
         }
-        note(&result)
+        describe_disturbances(&result)
     }
 
     /// A block is never left out.
     #[test]
     fn blocks_count_whatever_disturbed_them() {
-        let mut result = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+        let mut result = build_result(
+            "write_8192",
+            0,
+            vec![write_repetition(1 << 23, 500.0, 10.0); 6],
+        );
         result.protocol.discarded = 1;
         for (number, repetition) in (0..).zip(&mut result.repetitions).skip(1) {
             repetition.block = Some(Block {
@@ -180,7 +194,7 @@ mod tests {
         }
         result.repetitions[2].interference.push(waited_share(41));
         assert_eq!(
-            note(&result),
+            describe_disturbances(&result),
             Some("1 of 5 blocks disturbed, which still count: waited 41 % of the time for a processor".to_owned())
         );
     }
@@ -189,7 +203,11 @@ mod tests {
     #[test]
     fn several_results_have_one_note_for_each_fate() {
         let result = |found: &[(usize, bool, Interference)]| {
-            let mut one = result("write_8192", 0, vec![write(1 << 23, 500.0, 10.0); 6]);
+            let mut one = build_result(
+                "write_8192",
+                0,
+                vec![write_repetition(1 << 23, 500.0, 10.0); 6],
+            );
             one.protocol.discarded = 1;
             for (number, discarded, interference) in found {
                 one.repetitions[*number]
@@ -205,17 +223,20 @@ mod tests {
         let calm = result(&[]);
         let all = [&counts, &calm, &again, &more];
         assert_eq!(
-            notes(&all),
+            describe_disturbances_together(&all),
             [
-                (vec![2], note(&again).unwrap()),
+                (vec![2], describe_disturbances(&again).unwrap()),
                 (
                     vec![0, 3],
                     "4 of 10 repetitions disturbed, and all count, because too few were undisturbed: waited 50 % of the time for a processor (3); other I/O on vda, 3 MiB written".to_owned()
                 )
             ]
         );
-        assert_eq!(notes(&[&counts]), [(vec![0], note(&counts).unwrap())]);
-        assert_eq!(notes(&[&calm]), []);
+        assert_eq!(
+            describe_disturbances_together(&[&counts]),
+            [(vec![0], describe_disturbances(&counts).unwrap())]
+        );
+        assert_eq!(describe_disturbances_together(&[&calm]), []);
     }
 
     #[test]

@@ -18,35 +18,38 @@ mod follow;
 mod inputs;
 mod terms;
 
-pub use check::{InputError, check_work};
-pub use inputs::{Clock, Inputs, Serial, SerialMethod, Service, Track};
-pub use terms::{Interrupt, Interruption, Term};
+pub use check::{InputError, check_calculation_steps};
+pub use inputs::{
+    ClockInterrupts, InterleaveInputs, SerialInput, SerialMethod, ServiceTimes, TrackFormat,
+};
+pub use terms::{InterruptCost, InterruptKind, InterruptionFigures};
 
-use follow::{Lateness, Processor, ROUNDING_MS, SectorSequence, Work};
+use follow::{Lateness, ProcessorLoad, ProcessorTask, SectorSequence, TIME_ROUNDING_MS};
 use serde::{Serialize, Serializer};
 
 /// Share by which a revolution takes longer than nominal. No drive turns at exactly its nominal
 /// speed; if it did, a clock with a whole number of ticks per revolution would keep its first phase
 /// for ever.
-pub const SLOWER_SHARE: f64 = 0.001_37;
+pub const RATE_LOSS_SHARE_MAX: f64 = 0.001_37;
 
 /// Rates that differ by less than this share are equal. Of two such factors the smaller one is
 /// better.
-const EQUAL_SHARE: f64 = 0.01;
+const EQUAL_RATE_SHARE_MAX: f64 = 0.01;
 
-const ROWS_AFTER_BEST: u32 = 3;
+const ROWS_SHOWN_AFTER_BEST: u32 = 3;
 
 /// Result of the calculation of a drive's interleave factor.
 #[derive(Clone, Debug, Serialize)]
-pub struct Interleave {
+pub struct InterleaveReport {
     /// Inputs from which the interleave factor was calculated.
-    pub inputs: Inputs,
+    pub inputs: InterleaveInputs,
     /// Duration of one revolution of the drive in ms.
     pub revolution_ms: f64,
     /// Time in which a sector passes the head, in ms.
     pub sector_ms: f64,
     /// Parts of the service time, at the processor's speed.
-    pub parts: Vec<ServicePart>,
+    #[serde(rename = "parts")]
+    pub service_parts: Vec<ServicePart>,
     /// Sum of the parts of the service time in ms, which is Bass's interlace time.
     pub service_ms: f64,
     /// Service time without interruptions, divided by the time of a sector.
@@ -54,46 +57,54 @@ pub struct Interleave {
     /// Mean service time including interruptions, in ms.
     pub mean_service_ms: f64,
     /// Interruptions of the service, at the processor's speed.
-    pub interruptions: Vec<Interruption>,
+    pub interruptions: Vec<InterruptionFigures>,
     /// Bass's factor: the service time in sectors, rounded up, plus 1. It may exceed the number of
     /// sectors on the track.
     pub uninterrupted_factor: u64,
     /// Calculated rates for each factor from 1 to three beyond the best, or further on request.
-    pub factors: Vec<FactorResult>,
+    #[serde(rename = "factors")]
+    pub factor_results: Vec<FactorResult>,
     /// Result of the factor with the highest rate.
-    pub recommended: FactorResult,
+    #[serde(rename = "recommended")]
+    pub recommended_factor: FactorResult,
     /// Reason why the recommended factor is the best.
-    pub responsible: Responsible,
+    #[serde(rename = "responsible")]
+    pub limiting_cost: LimitingCost,
     /// Best factor without the interruptions that are responsible for the recommended one, if these
     /// can be removed.
-    pub factor_without: Option<u32>,
+    #[serde(rename = "factor_without")]
+    pub factor_without_cost: Option<u32>,
 }
 
-impl Interleave {
+impl InterleaveReport {
     /// Adds the rates of the modelled machine to the calculated ones, one for each of
     /// [`Interleave::rate_factors`].
     ///
     /// # Panics
     ///
     /// When there are more or fewer rates than factors.
-    pub fn compare(&mut self, modelled_kb_per_s: &[f64]) {
-        assert_eq!(self.factors.len(), modelled_kb_per_s.len(), "a rate a row");
-        for (row, rate) in self.factors.iter_mut().zip(modelled_kb_per_s) {
+    pub fn set_modelled_rates(&mut self, modelled_kb_per_s: &[f64]) {
+        assert_eq!(
+            self.factor_results.len(),
+            modelled_kb_per_s.len(),
+            "a rate a row"
+        );
+        for (row, rate) in self.factor_results.iter_mut().zip(modelled_kb_per_s) {
             row.modelled_kb_per_s = Some(*rate);
         }
-        self.recommended = *self
-            .factor(self.recommended.factor)
+        self.recommended_factor = *self
+            .find_factor(self.recommended_factor.factor)
             .expect("the recommended factor has a row");
     }
 
     /// Returns the best factor of the modelled machine, where the case was run on it; of equal ones
     /// the smallest.
-    pub fn modelled_best(&self) -> Option<u32> {
+    pub fn best_modelled_factor(&self) -> Option<u32> {
         let mut best: Option<(u32, f64)> = None;
-        for row in &self.factors {
+        for row in &self.factor_results {
             let rate = row.modelled_kb_per_s?;
             // Rates that a seed may move are equal.
-            if best.is_none_or(|(_, most)| rate > most * (1.0 + EQUAL_SHARE)) {
+            if best.is_none_or(|(_, most)| rate > most * (1.0 + EQUAL_RATE_SHARE_MAX)) {
                 best = Some((row.factor, rate));
             }
         }
@@ -101,8 +112,8 @@ impl Interleave {
     }
 
     /// Returns the calculated rate of a factor, if the result contains it.
-    pub fn factor(&self, factor: u32) -> Option<&FactorResult> {
-        self.factors.iter().find(|row| row.factor == factor)
+    pub fn find_factor(&self, factor: u32) -> Option<&FactorResult> {
+        self.factor_results.iter().find(|row| row.factor == factor)
     }
 }
 
@@ -112,7 +123,8 @@ pub struct ServicePart {
     /// Name of the part of the service time.
     pub name: &'static str,
     /// Duration of the part of the service time, in ms.
-    pub ms: f64,
+    #[serde(rename = "ms")]
+    pub duration_ms: f64,
 }
 
 /// Calculated rate of reading a track with one interleave factor.
@@ -132,27 +144,27 @@ pub struct FactorResult {
 
 /// Reason why the recommended factor is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Responsible {
+pub enum LimitingCost {
     /// The service time alone determines the best factor: without all interruptions it is the same.
     Service,
     /// One kind of interruption determines the best factor: without it another factor is the best.
-    Term(Term),
+    Interrupts(InterruptCost),
     /// All interruptions together determine the best factor: none of them alone changes it.
-    Together,
+    ServiceWithInterrupts,
 }
 
-impl Responsible {
+impl LimitingCost {
     /// Returns the name of the responsible interruption or service time in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service_time",
-            Self::Term(term) => term.name(),
-            Self::Together => "interruptions_together",
+            Self::Interrupts(term) => term.name(),
+            Self::ServiceWithInterrupts => "interruptions_together",
         }
     }
 }
 
-impl Serialize for Responsible {
+impl Serialize for LimitingCost {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -164,47 +176,50 @@ impl Serialize for Responsible {
 ///
 /// [`InputError`]: an input out of its range, a factor beyond the track, or interrupts that leave
 /// the processor no time.
-pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, InputError> {
+pub fn calculate_interleave(
+    inputs: &InterleaveInputs,
+    also: Option<u32>,
+) -> Result<InterleaveReport, InputError> {
     check::check_inputs(inputs, also)?;
-    let case = InterleaveCase::new(inputs, &|_| true);
+    let case = InterleaveCase::with_costs(inputs, &|_| true);
     let (mut factors, best) = case.rate_factors(also.unwrap_or(1));
     let recommended = factors[best];
-    let last = (recommended.factor + ROWS_AFTER_BEST).max(also.unwrap_or(1));
+    let last = (recommended.factor + ROWS_SHOWN_AFTER_BEST).max(also.unwrap_or(1));
     factors.truncate(last as usize);
-    let (responsible, factor_without) = find_responsible(inputs, recommended.factor);
+    let (responsible, factor_without) = find_limiting_cost(inputs, recommended.factor);
     let sector_ms = inputs.track.sector_ms();
     let service_sectors = inputs.service_ms() / sector_ms;
-    let parts = inputs.service.parts().into_iter();
-    Ok(Interleave {
+    let parts = inputs.service.list_parts().into_iter();
+    Ok(InterleaveReport {
         revolution_ms: inputs.track.revolution_ms(),
         sector_ms,
-        parts: parts
+        service_parts: parts
             .map(|(name, ms)| ServicePart {
                 name,
-                ms: ms / inputs.cpu_speed,
+                duration_ms: ms / inputs.cpu_speed,
             })
             .collect(),
         service_ms: inputs.service_ms(),
         service_sectors,
-        mean_service_ms: case.simulate_lateness(recommended.factor).service_ms,
-        interruptions: inputs.interruptions(),
-        uninterrupted_factor: (service_sectors - ROUNDING_MS / sector_ms).ceil() as u64 + 1,
-        factors,
-        recommended,
-        responsible,
-        factor_without,
+        mean_service_ms: case.simulate_factor(recommended.factor).service_ms,
+        interruptions: inputs.list_interruptions(),
+        uninterrupted_factor: (service_sectors - TIME_ROUNDING_MS / sector_ms).ceil() as u64 + 1,
+        factor_results: factors,
+        recommended_factor: recommended,
+        limiting_cost: responsible,
+        factor_without_cost: factor_without,
         inputs: inputs.clone(),
     })
 }
 
 /// Returns the kind of interruption whose removal changes the best factor the most, and the new
 /// best factor.
-fn find_responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
-    let best_with = |kept: &dyn Fn(Term) -> bool| {
-        let (factors, best) = InterleaveCase::new(inputs, kept).rate_factors(1);
+fn find_limiting_cost(inputs: &InterleaveInputs, best: u32) -> (LimitingCost, Option<u32>) {
+    let best_with = |kept: &dyn Fn(InterruptCost) -> bool| {
+        let (factors, best) = InterleaveCase::with_costs(inputs, kept).rate_factors(1);
         factors[best].factor
     };
-    let terms = inputs.terms();
+    let terms = inputs.list_interrupt_costs();
     // Of terms that move it alike, the first in the order of `Term::ALL`.
     let moved = terms
         .iter()
@@ -212,32 +227,32 @@ fn find_responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
         .filter(|(_, without)| *without != best)
         .min_by_key(|(_, without)| u32::MAX - without.abs_diff(best));
     if let Some((term, without)) = moved {
-        return (Responsible::Term(term), Some(without));
+        return (LimitingCost::Interrupts(term), Some(without));
     }
     let alone = best_with(&|_| false);
     if terms.len() > 1 && alone != best {
-        return (Responsible::Together, Some(alone));
+        return (LimitingCost::ServiceWithInterrupts, Some(alone));
     }
-    (Responsible::Service, None)
+    (LimitingCost::Service, None)
 }
 
 /// Calculation with some of the interruptions switched on, and the simulated processor.
 struct InterleaveCase<'i> {
-    inputs: &'i Inputs,
-    processor: Processor,
+    inputs: &'i InterleaveInputs,
+    processor: ProcessorLoad,
 }
 
 impl<'i> InterleaveCase<'i> {
-    fn new(inputs: &'i Inputs, kept: &dyn Fn(Term) -> bool) -> Self {
+    fn with_costs(inputs: &'i InterleaveInputs, kept: &dyn Fn(InterruptCost) -> bool) -> Self {
         Self {
             inputs,
-            processor: Processor::new(
-                Work {
+            processor: ProcessorLoad::new(
+                ProcessorTask {
                     service_ms: inputs.service_ms(),
                     start_ms: inputs.service.transfer_start_ms / inputs.cpu_speed,
                 },
-                inputs.sources(kept),
-                (inputs.outstanding as usize, inputs.read_ahead),
+                inputs.list_interrupt_sources(kept),
+                (inputs.outstanding_reads as usize, inputs.has_read_ahead),
             ),
         }
     }
@@ -251,17 +266,17 @@ impl<'i> InterleaveCase<'i> {
         for factor in 1..=track.sectors_per_track {
             let best_so_far = factors.get(best).copied();
             let done = best_so_far.is_some_and(|so_far| {
-                let last = (so_far.factor + ROWS_AFTER_BEST).max(wanted);
+                let last = (so_far.factor + ROWS_SHOWN_AFTER_BEST).max(wanted);
                 // Nothing is faster than its sectors come by.
                 factor > last && self.transfer_rate(factor, 0.0) <= so_far.kb_per_s
             });
             if done {
                 break;
             }
-            let result = self.factor(factor);
-            if best_so_far
-                .is_some_and(|so_far| result.kb_per_s > so_far.kb_per_s * (1.0 + EQUAL_SHARE))
-            {
+            let result = self.rate_factor(factor);
+            if best_so_far.is_some_and(|so_far| {
+                result.kb_per_s > so_far.kb_per_s * (1.0 + EQUAL_RATE_SHARE_MAX)
+            }) {
                 best = factors.len();
             }
             factors.push(result);
@@ -269,8 +284,8 @@ impl<'i> InterleaveCase<'i> {
         (factors, best)
     }
 
-    fn factor(&self, factor: u32) -> FactorResult {
-        let lateness = self.simulate_lateness(factor);
+    fn rate_factor(&self, factor: u32) -> FactorResult {
+        let lateness = self.simulate_factor(factor);
         FactorResult {
             factor,
             missed_share: lateness.missed_share,
@@ -284,19 +299,19 @@ impl<'i> InterleaveCase<'i> {
     /// on average.
     fn transfer_rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
         let track = &self.inputs.track;
-        let slots: u32 = track.spacings(factor).iter().sum();
+        let slots: u32 = track.sector_spacings(factor).iter().sum();
         let slots = f64::from(slots) / f64::from(track.sectors_per_track);
         let ms = slots * track.sector_ms() + lost_revolutions * track.revolution_ms();
         f64::from(track.sector_bytes) / 1024.0 / (ms / 1e3)
     }
 
-    fn simulate_lateness(&self, factor: u32) -> Lateness {
+    fn simulate_factor(&self, factor: u32) -> Lateness {
         let track = &self.inputs.track;
-        let sector_ms = track.sector_ms() * (1.0 + SLOWER_SHARE);
-        self.processor.simulate(&SectorSequence {
-            spacings: track.spacings(factor),
+        let sector_ms = track.sector_ms() * (1.0 + RATE_LOSS_SHARE_MAX);
+        self.processor.simulate_all_phases(&SectorSequence {
+            sector_spacings: track.sector_spacings(factor),
             sector_ms,
-            revolution_ms: track.revolution_ms() * (1.0 + SLOWER_SHARE),
+            revolution_ms: track.revolution_ms() * (1.0 + RATE_LOSS_SHARE_MAX),
         })
     }
 }

@@ -20,45 +20,45 @@
 
 use crate::cache::CacheVerdict;
 use crate::statistics::student::{mean_interval, welch_interval};
-use crate::statistics::{CONFIDENCE, drift, mean};
+use crate::statistics::{CONFIDENCE_LEVEL, drift, mean};
 use crate::summary::{cpu_per_call_ns, elapsed_per_call_ns};
 use diskperf_timeline::{ProgramResult, Repetition};
 use serde::{Serialize, Serializer};
 
 /// Name of the program whose results are decomposed.
-pub const PROGRAM: &str = "seqread";
+pub const SEQREAD_PROGRAM: &str = "seqread";
 
 /// Source that `seqread` reads from, with the layers of the system in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum ReadLayer {
     /// Reads from the null device `/dev/null`.
     Null,
     /// Reads from the block device `/dev/bnull`, of length 0.
     BlockNull,
     /// Reads from the zero device `/dev/zero`.
-    Zero,
+    ZeroDevice,
     /// Reads of a file in the page cache.
-    Cached,
+    CachedFile,
     /// Reads of a cached file after its pages were dropped.
-    Dropped,
+    DroppedCache,
     /// Reads of a file with O_DIRECT.
-    Direct,
+    DirectFile,
     /// Reads of a block device through the page cache.
-    Device,
+    BlockDevice,
     /// Reads of a block device with O_DIRECT.
-    DeviceDirect,
+    DirectDevice,
 }
 
-impl Layer {
+impl ReadLayer {
     const ALL: [Self; 8] = [
         Self::Null,
         Self::BlockNull,
-        Self::Zero,
-        Self::Cached,
-        Self::Dropped,
-        Self::Direct,
-        Self::Device,
-        Self::DeviceDirect,
+        Self::ZeroDevice,
+        Self::CachedFile,
+        Self::DroppedCache,
+        Self::DirectFile,
+        Self::BlockDevice,
+        Self::DirectDevice,
     ];
 
     /// Returns the name of the layer as a `seqread` parameter.
@@ -66,12 +66,12 @@ impl Layer {
         match self {
             Self::Null => "null",
             Self::BlockNull => "bnull",
-            Self::Zero => "zero",
-            Self::Cached => "cached",
-            Self::Dropped => "dropped",
-            Self::Direct => "direct",
-            Self::Device => "device",
-            Self::DeviceDirect => "device_direct",
+            Self::ZeroDevice => "zero",
+            Self::CachedFile => "cached",
+            Self::DroppedCache => "dropped",
+            Self::DirectFile => "direct",
+            Self::BlockDevice => "device",
+            Self::DirectDevice => "device_direct",
         }
     }
 
@@ -79,16 +79,16 @@ impl Layer {
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let name = result.parameters.get("layer")?;
         let layer = Self::ALL.into_iter().find(|layer| layer.name() == name)?;
-        (result.program == PROGRAM).then_some(layer)
+        (result.program == SEQREAD_PROGRAM).then_some(layer)
     }
 
     /// Tests whether the layer reads from storage at all.
     pub fn has_storage(self) -> bool {
-        !matches!(self, Self::Null | Self::BlockNull | Self::Zero)
+        !matches!(self, Self::Null | Self::BlockNull | Self::ZeroDevice)
     }
 }
 
-impl Serialize for Layer {
+impl Serialize for ReadLayer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -99,9 +99,11 @@ impl Serialize for Layer {
 #[serde(rename_all = "snake_case")]
 pub enum CallPart {
     /// Time of the bare system call.
-    Call,
+    #[serde(rename = "call")]
+    SystemCall,
     /// Time to fill the buffer with zeros.
-    Clear,
+    #[serde(rename = "clear")]
+    ClearBuffer,
     /// Time to look up pages in the page cache and copy them.
     LookUpAndCopy,
     /// CPU time that a page cache miss adds to a call.
@@ -114,39 +116,41 @@ pub enum CallPart {
 
 /// Estimated time of one part of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Estimate {
+pub struct CostEstimate {
     /// Part of the call whose time is estimated.
     pub part: CallPart,
     /// Mean time per call in nanoseconds; negative where the noise exceeds the part.
-    pub ns: f64,
+    #[serde(rename = "ns")]
+    pub mean_ns: f64,
     /// Half the width of the part's 95 % interval in nanoseconds; absent for single repetitions.
     pub half_width_ns: Option<f64>,
     /// Whether the part is significantly above 0. A positive part of single repetitions, whose
     /// noise is unknown, counts as significant.
-    pub told_apart: bool,
+    #[serde(rename = "told_apart")]
+    pub is_distinguished: bool,
 }
 
-impl Estimate {
+impl CostEstimate {
     fn new(part: CallPart, ns: f64, half_width_ns: Option<f64>) -> Self {
         Self {
             part,
-            ns,
+            mean_ns: ns,
             half_width_ns,
-            told_apart: ns > half_width_ns.unwrap_or(0.0),
+            is_distinguished: ns > half_width_ns.unwrap_or(0.0),
         }
     }
 
     /// Estimates a part from the mean of one sample; `None` without values.
     fn from_sample(part: CallPart, sample: &[f64]) -> Option<Self> {
-        let half_width = mean_interval(sample, CONFIDENCE)
-            .map(|(center, _, high)| (high - center) * drift::widening(&[sample]));
+        let half_width = mean_interval(sample, CONFIDENCE_LEVEL)
+            .map(|(center, _, high)| (high - center) * drift::widening_factor(&[sample]));
         Some(Self::new(part, mean(sample)?, half_width))
     }
 
     /// Estimates a part from the difference of two means; `None` if either sample has no values.
-    fn difference(part: CallPart, upper: &[f64], lower: &[f64]) -> Option<Self> {
-        let half_width = welch_interval(lower, upper, CONFIDENCE)
-            .map(|(center, _, high)| (high - center) * drift::widening(&[lower, upper]));
+    fn from_difference(part: CallPart, upper: &[f64], lower: &[f64]) -> Option<Self> {
+        let half_width = welch_interval(lower, upper, CONFIDENCE_LEVEL)
+            .map(|(center, _, high)| (high - center) * drift::widening_factor(&[lower, upper]));
         Some(Self::new(part, mean(upper)? - mean(lower)?, half_width))
     }
 }
@@ -155,7 +159,7 @@ impl Estimate {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decomposition {
     /// Layer of `seqread` that is decomposed.
-    pub layer: Layer,
+    pub layer: ReadLayer,
     /// Bytes that each read call requests.
     pub call_bytes: u64,
     /// File system or device, as in the result.
@@ -163,7 +167,8 @@ pub struct Decomposition {
     /// Mean time per call of the layer in nanoseconds, to which the parts sum.
     pub total_ns: f64,
     /// Parts of the call time, in the order of [`CallPart`].
-    pub parts: Vec<Estimate>,
+    #[serde(rename = "parts")]
+    pub cost_estimates: Vec<CostEstimate>,
 }
 
 /// Decomposes every `seqread` result that has a `null` result of the same call size beside it,
@@ -172,31 +177,31 @@ pub struct Decomposition {
 /// A result whose bytes came from elsewhere than its layer says (see [`CacheVerdict::is_fault`]) is
 /// left out, and is not used to decompose another one: its time is not that of its layer.
 pub fn decompose(results: &[&ProgramResult]) -> Vec<Decomposition> {
-    let samples: Vec<Sample> = results
+    let samples: Vec<LayerSample> = results
         .iter()
         .filter(|one| !CacheVerdict::from_result(one).is_fault())
-        .filter_map(|one| Sample::from_result(one))
+        .filter_map(|one| LayerSample::from_result(one))
         .collect();
     let mut found: Vec<_> = samples
         .iter()
-        .filter_map(|sample| sample.decompose(&samples))
+        .filter_map(|sample| sample.decompose_sample(&samples))
         .collect();
     found.sort_by_key(|one| (one.layer, one.call_bytes));
     found
 }
 
 /// Times per call in nanoseconds for every kept repetition of one result.
-struct Sample<'a> {
-    layer: Layer,
+struct LayerSample<'a> {
+    layer: ReadLayer,
     call_bytes: u64,
     filesystem: &'a str,
-    elapsed: Vec<f64>,
-    cpu: Vec<f64>,
+    elapsed_ns_per_call: Vec<f64>,
+    cpu_ns_per_call: Vec<f64>,
     /// Elapsed time less CPU time, per call in nanoseconds.
-    waiting: Vec<f64>,
+    waiting_ns_per_call: Vec<f64>,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> LayerSample<'a> {
     fn from_result(result: &'a ProgramResult) -> Option<Self> {
         let per_call = |figure: fn(&Repetition) -> Option<f64>| -> Vec<f64> {
             result.kept().filter_map(figure).collect()
@@ -209,53 +214,94 @@ impl<'a> Sample<'a> {
             .map(|(all, cpu)| all - cpu)
             .collect();
         Some(Self {
-            layer: Layer::from_result(result)?,
+            layer: ReadLayer::from_result(result)?,
             call_bytes: result.parameters.get("call_bytes")?.parse().ok()?,
             filesystem: &result.filesystem,
-            elapsed,
-            cpu,
-            waiting,
+            elapsed_ns_per_call: elapsed,
+            cpu_ns_per_call: cpu,
+            waiting_ns_per_call: waiting,
         })
     }
 
     /// Returns the sample of another layer at the same call size, on the same file system if there
     /// are several.
-    fn find_like<'s>(&self, samples: &'s [Self], layer: Layer) -> Option<&'s Self> {
+    fn find_matching_sample<'s>(&self, samples: &'s [Self], layer: ReadLayer) -> Option<&'s Self> {
         samples
             .iter()
             .filter(|other| other.layer == layer && other.call_bytes == self.call_bytes)
             .max_by_key(|other| other.filesystem == self.filesystem)
     }
 
-    fn decompose(&self, samples: &[Self]) -> Option<Decomposition> {
-        let null = self.find_like(samples, Layer::Null)?;
-        let mut parts = vec![Estimate::from_sample(CallPart::Call, &null.elapsed)?];
-        let cached = self.find_like(samples, Layer::Cached);
+    fn decompose_sample(&self, samples: &[Self]) -> Option<Decomposition> {
+        let null = self.find_matching_sample(samples, ReadLayer::Null)?;
+        let mut parts = vec![CostEstimate::from_sample(
+            CallPart::SystemCall,
+            &null.elapsed_ns_per_call,
+        )?];
+        let cached = self.find_matching_sample(samples, ReadLayer::CachedFile);
         let mut part = |part: CallPart, upper: &[f64], lower: &[f64]| {
-            parts.push(Estimate::difference(part, upper, lower)?);
+            parts.push(CostEstimate::from_difference(part, upper, lower)?);
             Some(())
         };
         match (self.layer, cached) {
-            (Layer::Null, _) => return None,
-            (Layer::BlockNull, _) => part(CallPart::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
-            (Layer::Zero, _) => part(CallPart::Clear, &self.elapsed, &null.elapsed)?,
-            (Layer::Cached, _) => part(CallPart::LookUpAndCopy, &self.elapsed, &null.elapsed)?,
-            (Layer::Dropped, Some(cached)) => {
-                part(CallPart::LookUpAndCopy, &cached.elapsed, &null.elapsed)?;
-                part(CallPart::MissHandling, &self.cpu, &cached.cpu)?;
-                part(CallPart::DeviceWait, &self.waiting, &cached.waiting)?;
+            (ReadLayer::Null, _) => return None,
+            (ReadLayer::BlockNull, _) => part(
+                CallPart::LookUpAndCopy,
+                &self.elapsed_ns_per_call,
+                &null.elapsed_ns_per_call,
+            )?,
+            (ReadLayer::ZeroDevice, _) => part(
+                CallPart::ClearBuffer,
+                &self.elapsed_ns_per_call,
+                &null.elapsed_ns_per_call,
+            )?,
+            (ReadLayer::CachedFile, _) => part(
+                CallPart::LookUpAndCopy,
+                &self.elapsed_ns_per_call,
+                &null.elapsed_ns_per_call,
+            )?,
+            (ReadLayer::DroppedCache, Some(cached)) => {
+                part(
+                    CallPart::LookUpAndCopy,
+                    &cached.elapsed_ns_per_call,
+                    &null.elapsed_ns_per_call,
+                )?;
+                part(
+                    CallPart::MissHandling,
+                    &self.cpu_ns_per_call,
+                    &cached.cpu_ns_per_call,
+                )?;
+                part(
+                    CallPart::DeviceWait,
+                    &self.waiting_ns_per_call,
+                    &cached.waiting_ns_per_call,
+                )?;
             }
-            (Layer::Dropped | Layer::Direct | Layer::Device | Layer::DeviceDirect, _) => {
-                part(CallPart::KernelPath, &self.cpu, &null.cpu)?;
-                part(CallPart::DeviceWait, &self.waiting, &null.waiting)?;
+            (
+                ReadLayer::DroppedCache
+                | ReadLayer::DirectFile
+                | ReadLayer::BlockDevice
+                | ReadLayer::DirectDevice,
+                _,
+            ) => {
+                part(
+                    CallPart::KernelPath,
+                    &self.cpu_ns_per_call,
+                    &null.cpu_ns_per_call,
+                )?;
+                part(
+                    CallPart::DeviceWait,
+                    &self.waiting_ns_per_call,
+                    &null.waiting_ns_per_call,
+                )?;
             }
         }
         Some(Decomposition {
             layer: self.layer,
             call_bytes: self.call_bytes,
             filesystem: self.filesystem.to_owned(),
-            total_ns: mean(&self.elapsed)?,
-            parts,
+            total_ns: mean(&self.elapsed_ns_per_call)?,
+            cost_estimates: parts,
         })
     }
 }

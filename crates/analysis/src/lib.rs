@@ -31,9 +31,9 @@ pub mod tuning;
 
 pub use cache::CacheVerdict;
 pub use comparison::{Comparison, compare};
-pub use report::Format;
-pub use statistics::Interval;
-pub use summary::{Summary, generator_limited};
+pub use report::ReportFormat;
+pub use statistics::ConfidenceInterval;
+pub use summary::{ResultSummary, generator_share_if_limiting};
 
 #[cfg(test)]
 mod fixtures;

@@ -7,8 +7,8 @@
 
 mod schema;
 
-use crate::explanation::words::{bytes, stage};
-use crate::explanation::{is_processor_stage, window};
+use crate::explanation::words::{format_bytes, stage_label};
+use crate::explanation::{is_processor_stage, timed_window};
 use diskperf_timeline::trace::{Position, Purpose, TracedFlash, TracedRequest};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 
 /// Time slice of a track, with a name and the slices inside it.
 struct TrackSlice {
-    from: Nanoseconds,
-    until: Nanoseconds,
+    start: Nanoseconds,
+    end: Nanoseconds,
     name: String,
     /// Id of the flow that starts at the slice, and of the flow that ends there.
-    flows: (Option<u64>, Option<u64>),
-    nested: Vec<TrackSlice>,
+    flow_ids: (Option<u64>, Option<u64>),
+    nested_slices: Vec<TrackSlice>,
     /// Annotations of the slice, by name, such as the sector of a request.
     annotations: Vec<(&'static str, u64)>,
 }
@@ -32,65 +32,66 @@ struct TrackSlice {
 impl TrackSlice {
     fn new(name: String, from: Nanoseconds, until: Nanoseconds) -> Self {
         Self {
-            from,
-            until,
+            start: from,
+            end: until,
             name,
-            flows: (None, None),
-            nested: Vec::new(),
+            flow_ids: (None, None),
+            nested_slices: Vec::new(),
             annotations: Vec::new(),
         }
     }
 }
 
 /// Encodes the traces of these programs, each under its name, as a Perfetto file.
-pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
-    let mut file = Writer::default();
+pub fn encode_trace(programs: &[(String, &Trace)]) -> Vec<u8> {
+    let mut file = PacketWriter::default();
     for (name, trace) in programs {
         file.add_program(name, trace);
     }
-    schema::Trace {
-        packet: file.packets,
+    schema::PerfettoTrace {
+        packets: file.packets,
     }
     .encode_to_vec()
 }
 
-const SEQUENCE: u32 = 1;
+const PACKET_SEQUENCE_ID: u32 = 1;
 /// Flag `SEQ_INCREMENTAL_STATE_CLEARED`: no state from before the first packet counts.
 const STATE_CLEARED_FLAG: u32 = 1;
 
 #[derive(Default)]
-struct Writer {
+struct PacketWriter {
     packets: Vec<TracePacket>,
     /// Last id given to a track or to a group of tracks.
-    tracks: u64,
-    flows: u64,
+    track_count: u64,
+    flow_count: u64,
     /// Last id given to a group, which the format represents as a process.
     groups: u64,
 }
 
-impl Writer {
+impl PacketWriter {
     fn add_program(&mut self, name: &str, trace: &Trace) {
-        let (from, until) = window(trace).unwrap_or_default();
+        let (from, until) = timed_window(trace).unwrap_or_default();
         self.groups += 1;
         let group = self.add_track(None, name, Some(self.groups));
-        let first_flow = self.flows + 1;
+        let first_flow = self.flow_count + 1;
         let within =
             |request: &&TracedRequest| request.completed() > from && request.issued < until;
         let requests: Vec<&TracedRequest> = trace.requests.iter().filter(within).collect();
-        self.flows += requests.len() as u64;
-        self.add_processes(group, trace, &requests, first_flow);
-        let busy = processor_slices(trace);
-        self.add_lanes(group, "processor", busy);
+        self.flow_count += requests.len() as u64;
+        self.add_process_tracks(group, trace, &requests, first_flow);
+        let busy = build_processor_slices(trace);
+        self.add_lane_tracks(group, "processor", busy);
         let handlers = trace.handlers.iter();
         let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
-        let slices = in_time.map(|work| TrackSlice::new(stage(work.stage), work.from, work.until));
-        self.add_lanes(group, "handlers of interrupts", slices.collect());
-        self.add_lanes(
+        let slices =
+            in_time.map(|work| TrackSlice::new(stage_label(work.stage), work.from, work.until));
+        self.add_lane_tracks(group, "handlers of interrupts", slices.collect());
+        self.add_lane_tracks(
             group,
             "channel",
             requests
                 .iter()
-                .filter_map(|one| channel_slice(one))
+                .filter_map(|one| build_channel_slice(one))
                 .collect(),
         );
         let bus = |stage| {
@@ -99,21 +100,21 @@ impl Writer {
                 Stage::MediaTransfer | Stage::BusTransfer | Stage::CacheHit
             )
         };
-        self.add_lanes(group, "bus", stage_slices(&requests, None, bus));
+        self.add_lane_tracks(group, "bus", build_stage_slices(&requests, None, bus));
         for flash in &trace.flash {
-            self.add_dies(group, flash, (from, until));
+            self.add_die_tracks(group, flash, (from, until));
         }
         for drive in 0..trace.drives.len() as u32 {
             let number = drive + 1;
-            let arm = stage_slices(&requests, Some(drive), is_arm_stage);
-            self.add_lanes(group, &format!("drive {number}, arm"), arm);
-            let platter = stage_slices(&requests, Some(drive), is_platter_stage);
-            self.add_lanes(group, &format!("drive {number}, platter"), platter);
+            let arm = build_stage_slices(&requests, Some(drive), is_arm_stage);
+            self.add_lane_tracks(group, &format!("drive {number}, arm"), arm);
+            let platter = build_stage_slices(&requests, Some(drive), is_platter_stage);
+            self.add_lane_tracks(group, &format!("drive {number}, platter"), platter);
             let numbered = requests.iter().enumerate();
             let own = numbered.filter(|(_, request)| request.drive == drive);
             let slices =
-                own.map(|(place, one)| request_slice(one, trace, first_flow + place as u64));
-            self.add_lanes(
+                own.map(|(place, one)| build_request_slice(one, trace, first_flow + place as u64));
+            self.add_lane_tracks(
                 group,
                 &format!("drive {number}, requests"),
                 slices.collect(),
@@ -122,7 +123,7 @@ impl Writer {
     }
 
     /// Writes the tracks of a flash drive's dies, channel by channel, with their activities.
-    fn add_dies(
+    fn add_die_tracks(
         &mut self,
         group: u64,
         flash: &TracedFlash,
@@ -146,11 +147,11 @@ impl Writer {
         let drive = flash.drive.saturating_add(1);
         for ((channel, die), slices) in of_dies {
             let name = format!("drive {drive}, channel {channel}, die {die}");
-            self.add_lanes(group, &name, slices);
+            self.add_lane_tracks(group, &name, slices);
         }
     }
 
-    fn add_processes(
+    fn add_process_tracks(
         &mut self,
         group: u64,
         trace: &Trace,
@@ -160,8 +161,9 @@ impl Writer {
         for process in &trace.processes {
             let name = format!("program {}", process.number);
             let parts = process.parts();
-            let slices = parts.map(|(what, from, until)| TrackSlice::new(stage(what), from, until));
-            self.add_lanes(group, &name, slices.collect());
+            let slices =
+                parts.map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until));
+            self.add_lane_tracks(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
                 let own = request
@@ -169,42 +171,42 @@ impl Writer {
                     .iter()
                     .filter(|one| one.process == process.number);
                 uses.extend(own.map(|one| TrackSlice {
-                    flows: (None, Some(first_flow + place as u64)),
+                    flow_ids: (None, Some(first_flow + place as u64)),
                     ..TrackSlice::new(
-                        format!("has {}", request_title(request, trace)),
+                        format!("has {}", format_request_title(request, trace)),
                         one.at,
                         one.at,
                     )
                 }));
             }
-            self.add_lanes(group, &format!("{name}, has its data"), uses);
+            self.add_lane_tracks(group, &format!("{name}, has its data"), uses);
         }
     }
 
     /// Writes slices to a track, and to further tracks of the same name where slices overlap.
-    fn add_lanes(&mut self, group: u64, name: &str, mut slices: Vec<TrackSlice>) {
-        slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
+    fn add_lane_tracks(&mut self, group: u64, name: &str, mut slices: Vec<TrackSlice>) {
+        slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end)));
         let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();
         for slice in slices {
-            let free = lanes.iter().position(|(_, until)| *until <= slice.from);
+            let free = lanes.iter().position(|(_, until)| *until <= slice.start);
             let lane = free.unwrap_or_else(|| {
                 lanes.push((self.add_track(Some(group), name, None), Nanoseconds::ZERO));
                 lanes.len() - 1
             });
-            lanes[lane].1 = slice.until;
+            lanes[lane].1 = slice.end;
             self.add_slice(lanes[lane].0, &slice);
         }
     }
 
     fn add_track(&mut self, parent: Option<u64>, name: &str, group: Option<u64>) -> u64 {
-        self.tracks += 1;
-        let uuid = self.tracks;
+        self.track_count += 1;
+        let uuid = self.track_count;
         let process = group.map(|number| ProcessDescriptor {
             pid: Some(number as i32),
             process_name: Some(name.to_owned()),
         });
         self.packets.push(TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
+            trusted_packet_sequence_id: Some(PACKET_SEQUENCE_ID),
             sequence_flags: (uuid == 1).then_some(STATE_CLEARED_FLAG),
             track_descriptor: Some(TrackDescriptor {
                 uuid: Some(uuid),
@@ -221,23 +223,23 @@ impl Writer {
         let begin = TrackEvent {
             categories: vec!["disk".to_owned()],
             name: Some(slice.name.clone()),
-            flow_ids: slice.flows.0.into_iter().collect(),
-            terminating_flow_ids: slice.flows.1.into_iter().collect(),
+            flow_ids: slice.flow_ids.0.into_iter().collect(),
+            terminating_flow_ids: slice.flow_ids.1.into_iter().collect(),
             debug_annotations: slice.annotations.iter().map(build_annotation).collect(),
             ..TrackEvent::default()
         };
-        self.add_event(track, EventType::SliceBegin, slice.from, begin);
-        for inner in &slice.nested {
+        self.add_event(track, EventType::SliceBegin, slice.start, begin);
+        for inner in &slice.nested_slices {
             self.add_slice(track, inner);
         }
         let end = TrackEvent::default();
-        self.add_event(track, EventType::SliceEnd, slice.until, end);
+        self.add_event(track, EventType::SliceEnd, slice.end, end);
     }
 
     fn add_event(&mut self, track: u64, kind: EventType, at: Nanoseconds, event: TrackEvent) {
         self.packets.push(TracePacket {
             timestamp: Some(at.0),
-            trusted_packet_sequence_id: Some(SEQUENCE),
+            trusted_packet_sequence_id: Some(PACKET_SEQUENCE_ID),
             track_event: Some(TrackEvent {
                 r#type: Some(kind.into()),
                 track_uuid: Some(track),
@@ -255,9 +257,9 @@ fn build_annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
     }
 }
 
-fn processor_slices(trace: &Trace) -> Vec<TrackSlice> {
+fn build_processor_slices(trace: &Trace) -> Vec<TrackSlice> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
-    let (from, until) = window(trace).unwrap_or_default();
+    let (from, until) = timed_window(trace).unwrap_or_default();
     let of_handlers = trace
         .handlers
         .iter()
@@ -272,7 +274,7 @@ fn processor_slices(trace: &Trace) -> Vec<TrackSlice> {
     let mut joined: Vec<TrackSlice> = Vec::new();
     for (start, stop) in spans {
         match joined.last_mut() {
-            Some(last) if start <= last.until => last.until = last.until.max(stop),
+            Some(last) if start <= last.end => last.end = last.end.max(stop),
             _ => joined.push(TrackSlice::new("busy".to_owned(), start, stop)),
         }
     }
@@ -294,7 +296,7 @@ fn is_platter_stage(stage: Stage) -> bool {
 }
 
 /// Returns the slices of requests in the selected stages.
-fn stage_slices(
+fn build_stage_slices(
     requests: &[&TracedRequest],
     drive: Option<u32>,
     which: impl Fn(Stage) -> bool,
@@ -304,13 +306,13 @@ fn stage_slices(
         .filter(|one| drive.is_none_or(|drive| one.drive == drive));
     own.flat_map(|request| request.parts())
         .filter(|(stage, ..)| which(*stage))
-        .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
+        .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
         .collect()
 }
 
 /// Returns the slice of a request on the channel, from the command that starts a transfer to its
 /// last sector.
-fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
+fn build_channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
     let parts: Vec<_> = request.parts().collect();
     let last = parts
         .iter()
@@ -328,7 +330,7 @@ fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
     ))
 }
 
-fn request_title(request: &TracedRequest, trace: &Trace) -> String {
+fn format_request_title(request: &TracedRequest, trace: &Trace) -> String {
     let what = match request.purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read ahead",
@@ -336,21 +338,21 @@ fn request_title(request: &TracedRequest, trace: &Trace) -> String {
         Purpose::WriteBehind => "write behind",
     };
     let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
-    let size = bytes(u64::from(request.sectors) * sector_bytes);
+    let size = format_bytes(u64::from(request.sectors) * sector_bytes);
     format!("{what} {size} at sector {}", request.sector)
 }
 
 /// Returns the slice of a request with its stages inside.
-fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
+fn build_request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
     let parts = request.parts();
     TrackSlice {
-        flows: ((!request.uses.is_empty()).then_some(flow), None),
-        nested: parts
-            .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
+        flow_ids: ((!request.uses.is_empty()).then_some(flow), None),
+        nested_slices: parts
+            .map(|(what, from, until)| TrackSlice::new(stage_label(what), from, until))
             .collect(),
-        annotations: request_annotations(request),
+        annotations: list_request_annotations(request),
         ..TrackSlice::new(
-            request_title(request, trace),
+            format_request_title(request, trace),
             request.issued,
             request.completed(),
         )
@@ -358,7 +360,7 @@ fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlic
 }
 
 /// Returns the annotations with a request's position. For a real device only the sectors are known.
-fn request_annotations(request: &TracedRequest) -> Vec<(&'static str, u64)> {
+fn list_request_annotations(request: &TracedRequest) -> Vec<(&'static str, u64)> {
     let mut told = vec![
         ("sector", request.sector),
         ("sectors", u64::from(request.sectors)),

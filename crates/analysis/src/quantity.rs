@@ -28,7 +28,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// Returns the quantity by which a repetition is judged first.
-    pub fn primary(repetition: &Repetition) -> Self {
+    pub fn primary_quantity(repetition: &Repetition) -> Self {
         if repetition.is_open_loop() {
             Self::ResponseP50Us
         } else if repetition.loads().next().is_some() {
@@ -42,7 +42,7 @@ impl Quantity {
     ///
     /// `past_cache` says whether both bypassed the page cache. Acknowledged requests are then on
     /// the drive, and a durable rate would repeat the first one.
-    pub fn of_both<'r>(
+    pub fn common_quantities<'r>(
         base: impl Iterator<Item = &'r Repetition> + Clone,
         other: impl Iterator<Item = &'r Repetition> + Clone,
         past_cache: bool,
@@ -50,7 +50,7 @@ impl Quantity {
         let mut all = base.clone().chain(other.clone());
         let is_load = all.clone().any(|one| one.loads().next().is_some());
         let both_have = |quantity: &Self| {
-            let has = |one: &Repetition| quantity.figure(one).is_some();
+            let has = |one: &Repetition| quantity.figure_of_repetition(one).is_some();
             base.clone().any(has) && other.clone().any(has)
         };
         let (primary, second) = if is_load && all.all(Repetition::is_open_loop) {
@@ -76,7 +76,7 @@ impl Quantity {
     }
 
     /// Tests whether the quantity is a time, so that a smaller value is faster.
-    pub fn is_time(self) -> bool {
+    pub fn is_duration(self) -> bool {
         match self {
             Self::KbPerS | Self::DurableKbPerS | Self::Iops => false,
             Self::ResponseP50Us | Self::ResponseP99Us => true,
@@ -96,34 +96,34 @@ impl Quantity {
 
     /// Returns the quantity of a repetition; `None` where it moved nothing, took no time, or has
     /// too few requests for the percentile.
-    pub fn figure(self, repetition: &Repetition) -> Option<f64> {
+    pub fn figure_of_repetition(self, repetition: &Repetition) -> Option<f64> {
         let figure = match self {
             Self::KbPerS => Some(repetition.kb_per_s()),
             Self::DurableKbPerS => repetition.durable_kb_per_s(),
             Self::Iops => repetition.iops(),
-            Self::ResponseP50Us => percentile_us(repetition, 50.0),
-            Self::ResponseP99Us => percentile_us(repetition, 99.0),
+            Self::ResponseP50Us => response_percentile_us(repetition, 50.0),
+            Self::ResponseP99Us => response_percentile_us(repetition, 99.0),
         };
         figure.filter(|figure| *figure > 0.0)
     }
 
     /// Returns the quantity of a repetition as a speed, so that more is faster: the inverse of a
     /// time.
-    pub fn speed(self, repetition: &Repetition) -> Option<f64> {
-        self.figure(repetition)
+    pub fn speed_of_repetition(self, repetition: &Repetition) -> Option<f64> {
+        self.figure_of_repetition(repetition)
             .map(|figure| self.invert_time(figure))
     }
 
     /// Converts a time to a speed or a speed to a time, and leaves rates as they are; 0 stays 0.
     pub fn invert_time(self, figure: f64) -> f64 {
-        match self.is_time() && figure > 0.0 {
+        match self.is_duration() && figure > 0.0 {
             true => 1.0 / figure,
             false => figure,
         }
     }
 }
 
-fn percentile_us(repetition: &Repetition, percentile: f64) -> Option<f64> {
+fn response_percentile_us(repetition: &Repetition, percentile: f64) -> Option<f64> {
     let responses = repetition.responses();
     let told = responses.tells(percentile) && responses.count() > 0;
     told.then(|| responses.percentile(percentile).0 as f64 / 1e3)
@@ -134,15 +134,15 @@ fn percentile_us(repetition: &Repetition, percentile: f64) -> Option<f64> {
 /// For a fixed number of bytes they are the elapsed time. With several requests in flight they are
 /// the inverse of the request rate, in open loop the median response time. 0 where the repetition
 /// has no such figure.
-pub fn judged_s(repetition: &Repetition) -> f64 {
-    match Quantity::primary(repetition) {
+pub fn judged_duration_s(repetition: &Repetition) -> f64 {
+    match Quantity::primary_quantity(repetition) {
         Quantity::KbPerS | Quantity::DurableKbPerS => repetition.elapsed().seconds(),
         Quantity::Iops => Quantity::Iops
-            .figure(repetition)
+            .figure_of_repetition(repetition)
             .map_or(0.0, |iops| 1.0 / iops),
-        time @ (Quantity::ResponseP50Us | Quantity::ResponseP99Us) => {
-            time.figure(repetition).map_or(0.0, |us| us / 1e6)
-        }
+        time @ (Quantity::ResponseP50Us | Quantity::ResponseP99Us) => time
+            .figure_of_repetition(repetition)
+            .map_or(0.0, |us| us / 1e6),
     }
 }
 

@@ -12,9 +12,9 @@ pub struct RealDrives {
 
 impl RealDrives {
     /// Tests whether any drive of the folder was replayed.
-    pub fn has_replays(&self) -> bool {
+    pub fn has_replayed_drives(&self) -> bool {
         let mut outcomes = self.drives.iter().map(|drive| &drive.outcome);
-        outcomes.any(|outcome| matches!(outcome, Outcome::Replayed(_)))
+        outcomes.any(|outcome| matches!(outcome, DriveOutcome::Replayed(_)))
     }
 }
 
@@ -28,15 +28,15 @@ pub struct RealDrive {
     pub parameters: Option<String>,
     /// Result of the drive's replay, or the reason for its refusal.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: DriveOutcome,
 }
 
 /// Result of one drive: replayed or refused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Outcome {
+pub enum DriveOutcome {
     /// The drive's trace was replayed.
-    Replayed(Box<Replayed>),
+    Replayed(Box<ReplayResult>),
     /// The drive's files cannot be used.
     Refused {
         /// Reason for the refusal, with the file, the line and the key.
@@ -46,34 +46,42 @@ pub enum Outcome {
 
 /// Results of a replayed drive. All figures except `requests` cover the second half of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Number of requests in the whole trace.
-    pub requests: usize,
+    #[serde(rename = "requests")]
+    pub request_count: usize,
     /// Number of requests in the second half of the trace.
-    pub scored_requests: usize,
+    #[serde(rename = "scored_requests")]
+    pub scored_request_count: usize,
     /// Score of the model with the fitted parameters.
     #[serde(flatten)]
-    pub score: Score,
+    pub replay_score: ReplayScore,
     /// Phase of the spindle that the first half of the trace shows.
-    pub phase: Phase,
+    #[serde(rename = "phase")]
+    pub spindle_phase: SpindlePhase,
     /// Parameters that were fitted to the first half of the trace.
-    pub fitted: Vec<FittedNumber>,
+    #[serde(rename = "fitted")]
+    pub fitted_parameters: Vec<FittedParameter>,
     /// Score of the model with the parameters from its files, where only the pauses and the
     /// revolution period are fitted.
-    pub unfitted: Score,
+    #[serde(rename = "unfitted")]
+    pub unfitted_score: ReplayScore,
     /// Quantiles of the measured service times.
-    pub measured: Quantiles,
+    #[serde(rename = "measured")]
+    pub measured_quantiles: ResponseQuantiles,
     /// Number of reads that the drive's buffer served.
-    pub buffer_reads: BufferReads,
+    pub buffer_reads: BufferReadCounts,
     /// Requests with an error above half a millisecond, counted by cause.
-    pub remaining: Vec<Remaining>,
+    #[serde(rename = "remaining")]
+    pub remaining_errors: Vec<RemainingError>,
     /// Requests with an error above half a millisecond, one by one.
-    pub off: Vec<OffRequest>,
+    #[serde(rename = "off")]
+    pub worst_requests: Vec<MispredictedRequest>,
 }
 
 /// Score of a modelled drive: the errors of its service times in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Score {
+pub struct ReplayScore {
     /// Measured mean service time in ms.
     pub mean_ms: f64,
     /// Demerit figure: root mean square distance between the modelled and the measured
@@ -88,12 +96,13 @@ pub struct Score {
     /// Percentage of requests with an error of at most half a millisecond.
     pub within_half_ms_percent: f64,
     /// Quantiles of the modelled service times.
-    pub modelled: Quantiles,
+    #[serde(rename = "modelled")]
+    pub modelled_quantiles: ResponseQuantiles,
 }
 
 /// Percentiles of the service times of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Quantiles {
+pub struct ResponseQuantiles {
     /// Median service time in ms.
     pub p50_ms: f64,
     /// 90th percentile of the service time in ms.
@@ -104,98 +113,120 @@ pub struct Quantiles {
 
 /// Phase of the spindle, as far as a trace shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Phase {
+pub struct SpindlePhase {
     /// Agreement of the requests on the platter's angle, from 0 to 1: 1 if all agree.
-    pub r: f64,
+    #[serde(rename = "r")]
+    pub resultant_length: f64,
     /// Duration of a revolution in microseconds.
     pub period_us: f64,
     /// Deviation of the revolution from its nominal duration, in parts per million.
-    pub ppm: f64,
+    #[serde(rename = "ppm")]
+    pub period_uncertainty_ppm: f64,
     /// Position of the trace's pauses: before or after their requests.
-    pub think: Think,
+    #[serde(rename = "think")]
+    pub think_time_reference: ThinkTimeReference,
     /// Upper bound of the probability that requests without a phase agree as well in any of the
     /// periods, skews and positions of pauses that were tried. 1 where hardly two requests are near
     /// each other.
-    pub false_alarm: f64,
+    #[serde(rename = "false_alarm")]
+    pub false_alarm_probability: f64,
     /// Jumps of the spindle's phase in the part of the trace that was fitted.
-    pub steps: Vec<PhaseStep>,
+    #[serde(rename = "steps")]
+    pub phase_steps: Vec<PhaseStep>,
 }
 
 /// Jump of a trace's phase, where lines were dropped or the clock was set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PhaseStep {
     /// First request after the jump, counted from 1 in the whole trace.
-    pub request: usize,
+    #[serde(rename = "request")]
+    pub request_index: usize,
     /// Rotation of the platter that the trace's times lack, in revolutions from -0.5 to 0.5.
-    pub turned_rev: f64,
+    #[serde(rename = "turned_rev")]
+    pub phase_change_rev: f64,
 }
 
 /// Position of a trace's pauses relative to the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Think {
+pub enum ThinkTimeReference {
     /// The trace's pauses come before their requests.
-    Before,
+    #[serde(rename = "before")]
+    BeforeSubmission,
     /// The trace's pauses come after their requests.
-    After,
+    #[serde(rename = "after")]
+    AfterCompletion,
     /// The trace does not show the position; the replay assumes pauses after requests.
-    Unknown,
+    #[serde(rename = "unknown")]
+    Undetermined,
 }
 
 /// Fitted parameter with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FittedNumber {
+pub struct FittedParameter {
     /// Name of the parameter, with its unit.
-    pub parameter: String,
+    #[serde(rename = "parameter")]
+    pub name: String,
     /// Value of the parameter by the fit.
     pub value: f64,
     /// Lower end of the parameter's interval.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub interval_min: f64,
     /// Upper end of the parameter's interval.
-    pub high: f64,
+    #[serde(rename = "high")]
+    pub interval_max: f64,
 }
 
 /// Number of reads from the buffer in the second half of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct BufferReads {
+pub struct BufferReadCounts {
     /// Number of buffer reads in the trace, by their service times.
-    pub measured: usize,
+    #[serde(rename = "measured")]
+    pub measured_count: usize,
     /// Number of buffer reads in the model.
-    pub modelled: usize,
+    #[serde(rename = "modelled")]
+    pub modelled_count: usize,
 }
 
 /// Requests whose modelled service time is wrong for one cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Remaining {
+pub struct RemainingError {
     /// Description of the cause of the errors.
     pub cause: String,
     /// Whether the errors are multiples of a revolution.
-    pub revolution: bool,
+    #[serde(rename = "revolution")]
+    pub is_revolution: bool,
     /// Number of requests with errors of this cause.
-    pub requests: usize,
+    #[serde(rename = "requests")]
+    pub request_count: usize,
     /// Number of requests for which the drive took longer than the model.
-    pub drive_slower: usize,
+    #[serde(rename = "drive_slower")]
+    pub drive_slower_count: usize,
     /// Share of the total squared error, in percent, that the cause explains.
     pub squared_error_percent: f64,
     /// Median absolute difference in ms between the arm's arrival in the model and the arrival that
     /// the measured revolution requires; `None` for causes that are no revolutions.
-    pub arrival_off_p50_ms: Option<f64>,
+    #[serde(rename = "arrival_off_p50_ms")]
+    pub arrival_error_p50_ms: Option<f64>,
     /// 90th percentile of the absolute difference in the arm's arrival, in ms; `None` for causes
     /// that are no revolutions.
-    pub arrival_off_p90_ms: Option<f64>,
+    #[serde(rename = "arrival_off_p90_ms")]
+    pub arrival_error_p90_ms: Option<f64>,
 }
 
 /// Request with an error above half a millisecond.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OffRequest {
+pub struct MispredictedRequest {
     /// Number of the request in the trace, counted from 1.
-    pub request: usize,
+    #[serde(rename = "request")]
+    pub request_index: usize,
     /// Operation of the wrongly modelled request: read or write.
-    pub operation: Operation,
+    pub operation: DiskOperation,
     /// First block that the request accesses.
     pub first_block: u64,
     /// Number of blocks that the request accesses.
-    pub blocks: u32,
+    #[serde(rename = "blocks")]
+    pub block_count: u32,
     /// Service time of the request in the trace, in ms.
     pub measured_ms: f64,
     /// Service time of the request in the model, in ms.
@@ -204,13 +235,14 @@ pub struct OffRequest {
     pub cause: String,
     /// Delay of the arm's arrival, relative to the model, that the measured revolution requires, in
     /// ms; negative for an earlier arrival. Only for errors of whole revolutions.
-    pub arrival_off_ms: Option<f64>,
+    #[serde(rename = "arrival_off_ms")]
+    pub arrival_error_ms: Option<f64>,
 }
 
 /// Operation of a request: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Operation {
+pub enum DiskOperation {
     /// Read of blocks from the drive.
     Read,
     /// Write of blocks to the drive.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Result of a recording, or its progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Observed {
+pub struct RecordingSummary {
     /// Target of the recording, as the user named it.
     pub target: String,
     /// Disks, or the part of one, whose requests were recorded.
@@ -13,19 +13,26 @@ pub struct Observed {
     /// Duration of the recording in seconds.
     pub elapsed_s: f64,
     /// Number of requests issued during the recording.
-    pub requests: u64,
+    #[serde(rename = "requests")]
+    pub request_count: u64,
     /// Number of reads issued during the recording.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_count: u64,
     /// Number of writes issued during the recording.
-    pub writes: u64,
+    #[serde(rename = "writes")]
+    pub write_count: u64,
     /// Number of issued requests that are neither reads nor writes, such as flushes and discards.
-    pub others: u64,
+    #[serde(rename = "others")]
+    pub other_count: u64,
     /// Number of requests that completed during the recording.
-    pub completed: u64,
+    #[serde(rename = "completed")]
+    pub completed_count: u64,
     /// Bytes that the recorded requests move.
-    pub bytes: u64,
+    #[serde(rename = "bytes")]
+    pub transferred_bytes: u64,
     /// Number of events that the kernel dropped because its buffers were full.
-    pub lost_events: u64,
+    #[serde(rename = "lost_events")]
+    pub lost_event_count: u64,
     /// Processor time of the recording itself, in seconds.
     pub cpu_s: f64,
     /// Processor time of the recording itself, as a share of one processor.
@@ -36,34 +43,34 @@ pub struct Observed {
     pub notes: Vec<String>,
 }
 
-impl Observed {
+impl RecordingSummary {
     /// Adds events of a device to the counts.
-    pub fn count(&mut self, events: &[DeviceEvent]) {
+    pub fn count_events(&mut self, events: &[DeviceEvent]) {
         for event in events {
             match event.step {
                 DeviceStep::Issued(request) => {
-                    self.requests += 1;
-                    self.bytes += request.length_bytes;
+                    self.request_count += 1;
+                    self.transferred_bytes += request.length_bytes;
                     match request.operation {
-                        DeviceOperation::Read => self.reads += 1,
-                        DeviceOperation::Write { .. } => self.writes += 1,
+                        DeviceOperation::Read => self.read_count += 1,
+                        DeviceOperation::Write { .. } => self.write_count += 1,
                         DeviceOperation::Flush
                         | DeviceOperation::Discard
-                        | DeviceOperation::WriteZeroes => self.others += 1,
+                        | DeviceOperation::WriteZeroes => self.other_count += 1,
                     }
                 }
-                DeviceStep::Lost(events) => self.lost_events += events,
-                DeviceStep::Completed { .. } => self.completed += 1,
+                DeviceStep::Lost(events) => self.lost_event_count += events,
+                DeviceStep::Completed { .. } => self.completed_count += 1,
             }
         }
     }
 
     /// Describes the loss of events; `None` if none were lost.
-    pub fn lost_note(&self) -> Option<String> {
-        (self.lost_events > 0).then(|| {
+    pub fn describe_lost_events(&self) -> Option<String> {
+        (self.lost_event_count > 0).then(|| {
             format!(
                 "{} events were lost because the kernel's buffers were full: some requests are not in the trace, or have no completion",
-                self.lost_events
+                self.lost_event_count
             )
         })
     }

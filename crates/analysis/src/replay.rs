@@ -7,44 +7,54 @@ use serde::Serialize;
 
 /// Fidelity of the issue times in a replay, over all kept repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Fidelity {
+pub struct ReplayFidelity {
     /// Number of requests with a scheduled issue time.
-    pub issued: u64,
+    #[serde(rename = "issued")]
+    pub issued_count: u64,
     /// Median delay of a request's issue after its scheduled time, in microseconds.
-    pub p50_us: f64,
+    #[serde(rename = "p50_us")]
+    pub lag_p50_us: f64,
     /// 99th percentile of the delay of a request's issue after its scheduled time, in microseconds.
-    pub p99_us: f64,
+    #[serde(rename = "p99_us")]
+    pub lag_p99_us: f64,
     /// Maximum delay of a request's issue after its scheduled time, in microseconds.
-    pub max_us: f64,
+    #[serde(rename = "max_us")]
+    pub lag_max_us: f64,
     /// Share (0 to 1) of requests that were issued within 100 microseconds.
-    pub within_100_us: f64,
+    #[serde(rename = "within_100_us")]
+    pub within_100_us_share: f64,
     /// Delay in microseconds above which a request is late: the mean time between requests, from
     /// 100 microseconds to 10 milliseconds. No host without a clock of its own does better than the
     /// lower limit.
-    pub late_after_us: f64,
+    #[serde(rename = "late_after_us")]
+    pub late_threshold_us: f64,
     /// Share of requests that were late although a slot was free, because the host did not keep up.
-    pub late: f64,
+    #[serde(rename = "late")]
+    pub late_share: f64,
     /// Number of requests that were late because all slots were in flight: the storage did not keep
     /// up.
-    pub held_up: u64,
+    #[serde(rename = "held_up")]
+    pub held_up_count: u64,
     /// Maximum number of requests in flight during the replay.
-    pub deepest: u64,
+    #[serde(rename = "deepest")]
+    pub queue_depth_max: u64,
     /// Whether the host kept up: at most one request in a hundred was late.
-    pub kept_up: bool,
+    #[serde(rename = "kept_up")]
+    pub has_kept_up: bool,
 }
 
 /// Lower limit of the delay above which a replayed request counts as late.
-const LATE_AT_LEAST: Nanoseconds = Nanoseconds(100_000);
+const LATE_THRESHOLD_MIN: Nanoseconds = Nanoseconds(100_000);
 /// Upper limit of the delay above which a replayed request counts as late.
-const LATE_AT_MOST: Nanoseconds = Nanoseconds(10_000_000);
+const LATE_THRESHOLD_MAX: Nanoseconds = Nanoseconds(10_000_000);
 
 /// Maximum share of late requests at which the host has kept up.
-const LATE_SHARE: f64 = 0.01;
+const LATE_THRESHOLD_SHARE: f64 = 0.01;
 
-impl Fidelity {
+impl ReplayFidelity {
     /// Computes the fidelity of a result; `None` if it is no replay, or one in closed loop, which
     /// has no scheduled times.
-    pub fn of(result: &ProgramResult) -> Option<Self> {
+    pub fn from_result(result: &ProgramResult) -> Option<Self> {
         result.parameters.get("pace")?;
         let loads = || result.kept().flat_map(|one| one.loads());
         let mut lags = Histogram::new();
@@ -55,40 +65,41 @@ impl Fidelity {
         if issued == 0 {
             return None;
         }
-        let elapsed: u64 = sum(result.kept().map(|one| one.elapsed().0));
-        let late_after = Nanoseconds(elapsed / issued).clamp(LATE_AT_LEAST, LATE_AT_MOST);
-        let held_up: u64 = sum(loads().map(|load| load.held_up));
+        let elapsed: u64 = saturating_sum(result.kept().map(|one| one.elapsed().0));
+        let late_after =
+            Nanoseconds(elapsed / issued).clamp(LATE_THRESHOLD_MIN, LATE_THRESHOLD_MAX);
+        let held_up: u64 = saturating_sum(loads().map(|load| load.held_up));
         let late = count_later_than(&lags, late_after).saturating_sub(held_up);
         let share = |count: u64| count as f64 / issued as f64;
         let us = |lag: Nanoseconds| lag.0 as f64 / 1e3;
         Some(Self {
-            issued,
-            p50_us: us(lags.percentile(50.0)),
-            p99_us: us(lags.percentile(99.0)),
-            max_us: us(lags.max()),
-            within_100_us: 1.0 - share(count_later_than(&lags, Nanoseconds(100_000))),
-            late_after_us: us(late_after),
-            late: share(late),
-            held_up,
-            deepest: loads().map(|load| load.deepest).max().unwrap_or(0),
-            kept_up: share(late) <= LATE_SHARE,
+            issued_count: issued,
+            lag_p50_us: us(lags.percentile(50.0)),
+            lag_p99_us: us(lags.percentile(99.0)),
+            lag_max_us: us(lags.max()),
+            within_100_us_share: 1.0 - share(count_later_than(&lags, Nanoseconds(100_000))),
+            late_threshold_us: us(late_after),
+            late_share: share(late),
+            held_up_count: held_up,
+            queue_depth_max: loads().map(|load| load.deepest).max().unwrap_or(0),
+            has_kept_up: share(late) <= LATE_THRESHOLD_SHARE,
         })
     }
 
     /// Lists warnings about issue times that the host or the storage did not keep.
     pub fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
-        if !self.kept_up {
+        if !self.has_kept_up {
             said.push(format!(
                 "the host did not keep up: {:.1} % of the requests were issued more than {:.0} µs late, so this run gives no verdict; use a smaller --speed or a quieter host",
-                100.0 * self.late,
-                self.late_after_us
+                100.0 * self.late_share,
+                self.late_threshold_us
             ));
         }
-        if self.held_up > 0 {
+        if self.held_up_count > 0 {
             said.push(format!(
                 "the storage did not keep up: {} of {} requests waited because all slots were in flight ({} at most); their response times count from the intended issue",
-                self.held_up, self.issued, self.deepest
+                self.held_up_count, self.issued_count, self.queue_depth_max
             ));
         }
         said
@@ -97,22 +108,22 @@ impl Fidelity {
 
 fn count_later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
     let later = lags.buckets().iter().filter(|(lag, _)| *lag > moment.0);
-    sum(later.map(|(_, count)| *count))
+    saturating_sum(later.map(|(_, count)| *count))
 }
 
 /// Adds numbers without overflow, since a stored document may hold any numbers.
-fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+fn saturating_sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
 /// Tests whether the host kept up with a result; `true` if it is no replay.
-pub fn kept_up(result: &ProgramResult) -> bool {
-    Fidelity::of(result).is_none_or(|found| found.kept_up)
+pub fn has_kept_up(result: &ProgramResult) -> bool {
+    ReplayFidelity::from_result(result).is_none_or(|found| found.has_kept_up)
 }
 
 /// Returns the replay settings of a run and the facts about its trace; `None` if the run is no
 /// replay.
-pub fn of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
+pub fn replay_of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
     let Workload::Replay(replay) = &run.experiment.as_ref()?.workload else {
         return None;
     };
@@ -121,7 +132,7 @@ pub fn of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
 
 /// Returns the response times in the trace by kind of request, under the name that the kind has in
 /// results.
-pub fn responses(held: &TraceFacts) -> Vec<(&'static str, &Histogram)> {
+pub fn list_responses(held: &TraceFacts) -> Vec<(&'static str, &Histogram)> {
     let kinds = [
         ("read", &held.read),
         ("write", &held.write),
@@ -142,7 +153,7 @@ mod tests {
 
     /// A replay of a thousand requests in a second, of which some were so late.
     fn replay(late: (u64, u64), held_up: u64) -> ProgramResult {
-        let mut result = fixtures::result("replay", 0, Vec::new());
+        let mut result = fixtures::build_result("replay", 0, Vec::new());
         result
             .parameters
             .insert("pace".to_owned(), "open".to_owned());
@@ -174,9 +185,9 @@ mod tests {
             ((1_100_000, 500), 495, true),
             ((1_100_000, 500), 100, false),
         ] {
-            let found = Fidelity::of(&replay(late, held_up)).unwrap();
-            assert_eq!(found.kept_up, kept_up, "{late:?}, {held_up}");
-            assert_eq!(found.late_after_us, 1000.0);
+            let found = ReplayFidelity::from_result(&replay(late, held_up)).unwrap();
+            assert_eq!(found.has_kept_up, kept_up, "{late:?}, {held_up}");
+            assert_eq!(found.late_threshold_us, 1000.0);
             let said = found.warnings().join(" ");
             assert_eq!(
                 said.contains("the host did not keep up"),
@@ -187,6 +198,6 @@ mod tests {
         }
         let mut other = replay((1_000, 1), 0);
         other.parameters.clear();
-        assert_eq!(Fidelity::of(&other), None);
+        assert_eq!(ReplayFidelity::from_result(&other), None);
     }
 }

@@ -30,28 +30,28 @@ mod tuning;
 mod unwritten;
 mod view;
 
-use crate::accuracy::Card;
+use crate::accuracy::AccuracyCard;
 use crate::comparison::Comparison;
-use crate::disk_queue::DiskQueue;
+use crate::disk_queue::DiskQueueReport;
 use crate::expected::ExpectedFigures;
 use crate::explanation::Explanation;
-use crate::explanation::difference::Differences;
-use crate::flash::Flash;
-use crate::formatting::Formatting;
-use crate::interleave::Interleave;
+use crate::explanation::difference::ExplanationDifferences;
+use crate::flash::FlashReport;
+use crate::formatting::FormattingTime;
+use crate::interleave::InterleaveReport;
 use crate::real_drives::RealDrives;
-use crate::recorded::Observed;
-use crate::trace::Trace;
-use crate::tuning::Tuned;
+use crate::recorded::RecordingSummary;
+use crate::trace::TraceReport;
+use crate::tuning::TuningResult;
 use diskperf_timeline::Run;
-use view::View;
+use view::RunView;
 
 pub use diskperf_fio::results::JsonFormat as FioFormat;
-pub use fio_json::{NoRequests, fio_json};
+pub use fio_json::{NoRequests, render_fio_json};
 
 /// Output format of a report: table, JSON, CSV or Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     /// Tables for a terminal, of a given width.
     Table,
     /// One JSON object with all figures of the report.
@@ -64,177 +64,209 @@ pub enum Format {
 
 /// Formats the results of runs, those of the same suite side by side. `width` is that of the
 /// terminal in columns; only [`Format::Table`] uses it.
-pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
+pub fn render_runs(runs: &[Run], format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&run_table::blocks(&View::from_runs(runs)), width),
-        Format::Markdown => document::markdown(&run_table::blocks(&View::from_runs(runs))),
-        Format::Json => json::runs(&View::from_runs(runs)),
-        Format::Csv => csv::runs(&View::from_runs(runs)),
+        ReportFormat::Table => {
+            document::render_text(&run_table::build_blocks(&RunView::from_runs(runs)), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&run_table::build_blocks(&RunView::from_runs(runs)))
+        }
+        ReportFormat::Json => json::render_runs(&RunView::from_runs(runs)),
+        ReportFormat::Csv => csv::render_runs(&RunView::from_runs(runs)),
     }
 }
 
 /// Formats the series of each program over time, as far as runs store one. `width` as in [`runs`];
 /// the JSON is that of [`runs`], which contains the series.
-pub fn series(runs: &[Run], format: Format, width: u16) -> String {
-    let views = View::from_runs(runs);
+pub fn render_series(runs: &[Run], format: ReportFormat, width: u16) -> String {
+    let views = RunView::from_runs(runs);
     match format {
-        Format::Table => document::text(&series::blocks(&views), width),
-        Format::Markdown => document::markdown(&series::blocks(&views)),
-        Format::Json => json::runs(&views),
-        Format::Csv => series::csv(&views),
+        ReportFormat::Table => document::render_text(&series::build_blocks(&views), width),
+        ReportFormat::Markdown => document::render_markdown(&series::build_blocks(&views)),
+        ReportFormat::Json => json::render_runs(&views),
+        ReportFormat::Csv => series::render_csv(&views),
     }
 }
 
 /// Formats a comparison with its warnings. `width` as in [`runs`].
-pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String {
+pub fn render_comparison(comparison: &Comparison, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&comparison_table::blocks(comparison), width),
-        Format::Markdown => document::markdown(&comparison_table::blocks(comparison)),
-        Format::Json => json::comparison(comparison),
-        Format::Csv => csv::comparison(comparison),
+        ReportFormat::Table => {
+            document::render_text(&comparison_table::build_blocks(comparison), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&comparison_table::build_blocks(comparison))
+        }
+        ReportFormat::Json => json::render_comparison(comparison),
+        ReportFormat::Csv => csv::render_comparison(comparison),
     }
 }
 
 /// Formats an accuracy card. `width` as in [`runs`].
-pub fn card(card: &Card, format: Format, width: u16) -> String {
+pub fn render_card(card: &AccuracyCard, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&card::blocks(card), width),
-        Format::Markdown => document::markdown(&card::page(card)),
-        Format::Json => card::json(card),
-        Format::Csv => card::csv(card),
+        ReportFormat::Table => document::render_text(&card::build_blocks(card), width),
+        ReportFormat::Markdown => document::render_markdown(&card::build_page(card)),
+        ReportFormat::Json => card::render_json(card),
+        ReportFormat::Csv => card::render_csv(card),
     }
 }
 
 /// Formats the calculation of an interleave factor, with a remark on the factor that the user asked
 /// about. `width` as in [`runs`].
-pub fn interleave(
-    interleave: &Interleave,
-    format: Format,
+pub fn render_interleave(
+    interleave: &InterleaveReport,
+    format: ReportFormat,
     width: u16,
     asked: Option<u32>,
 ) -> String {
     match format {
-        Format::Table => document::text(&interleave::blocks(interleave, asked), width),
-        Format::Markdown => document::markdown(&interleave::blocks(interleave, asked)),
-        Format::Json => interleave::json(interleave),
-        Format::Csv => interleave::csv(interleave),
+        ReportFormat::Table => {
+            document::render_text(&interleave::build_blocks(interleave, asked), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&interleave::build_blocks(interleave, asked))
+        }
+        ReportFormat::Json => interleave::render_json(interleave),
+        ReportFormat::Csv => interleave::render_csv(interleave),
     }
 }
 
 /// Formats the result of a tuning search. `width` as in [`runs`].
-pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
+pub fn render_tuning(tuned: &TuningResult, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&tuning::blocks(tuned), width),
-        Format::Markdown => document::markdown(&tuning::blocks(tuned)),
-        Format::Json => tuning::json(tuned),
-        Format::Csv => tuning::csv(tuned),
+        ReportFormat::Table => document::render_text(&tuning::build_blocks(tuned), width),
+        ReportFormat::Markdown => document::render_markdown(&tuning::build_blocks(tuned)),
+        ReportFormat::Json => tuning::render_json(tuned),
+        ReportFormat::Csv => tuning::render_csv(tuned),
     }
 }
 
 /// Formats the durations of formatting a drive. `width` as in [`runs`].
-pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
+pub fn render_formatting(times: &FormattingTime, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&formatting::blocks(times), width),
-        Format::Markdown => document::markdown(&formatting::blocks(times)),
-        Format::Json => formatting::json(times),
-        Format::Csv => formatting::csv(times),
+        ReportFormat::Table => document::render_text(&formatting::build_blocks(times), width),
+        ReportFormat::Markdown => document::render_markdown(&formatting::build_blocks(times)),
+        ReportFormat::Json => formatting::render_json(times),
+        ReportFormat::Csv => formatting::render_csv(times),
     }
 }
 
 /// Formats the contents of a block trace. `width` as in [`runs`].
-pub fn trace(trace: &Trace, format: Format, width: u16) -> String {
+pub fn render_trace(trace: &TraceReport, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&trace::blocks(trace), width),
-        Format::Markdown => document::markdown(&trace::blocks(trace)),
-        Format::Json => trace::json(trace),
-        Format::Csv => trace::csv(trace),
+        ReportFormat::Table => document::render_text(&trace::build_blocks(trace), width),
+        ReportFormat::Markdown => document::render_markdown(&trace::build_blocks(trace)),
+        ReportFormat::Json => trace::render_json(trace),
+        ReportFormat::Csv => trace::render_csv(trace),
     }
 }
 
 /// Formats the result of recording a disk. `width` as in [`runs`].
-pub fn recorded(recorded: &Observed, format: Format, width: u16) -> String {
+pub fn render_recording(recorded: &RecordingSummary, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&recorded::blocks(recorded), width),
-        Format::Markdown => document::markdown(&recorded::blocks(recorded)),
-        Format::Json => recorded::json(recorded),
-        Format::Csv => recorded::csv(recorded),
+        ReportFormat::Table => document::render_text(&recorded::build_blocks(recorded), width),
+        ReportFormat::Markdown => document::render_markdown(&recorded::build_blocks(recorded)),
+        ReportFormat::Json => recorded::render_json(recorded),
+        ReportFormat::Csv => recorded::render_csv(recorded),
     }
 }
 
 /// Formats the gains of orders of service. `width` as in [`runs`].
-pub fn disk_queue(disk_queue: &DiskQueue, format: Format, width: u16) -> String {
+pub fn render_disk_queue(disk_queue: &DiskQueueReport, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&disk_queue::blocks(disk_queue), width),
-        Format::Markdown => document::markdown(&disk_queue::blocks(disk_queue)),
-        Format::Json => disk_queue::json(disk_queue),
-        Format::Csv => disk_queue::csv(disk_queue),
+        ReportFormat::Table => document::render_text(&disk_queue::build_blocks(disk_queue), width),
+        ReportFormat::Markdown => document::render_markdown(&disk_queue::build_blocks(disk_queue)),
+        ReportFormat::Json => disk_queue::render_json(disk_queue),
+        ReportFormat::Csv => disk_queue::render_csv(disk_queue),
     }
 }
 
 /// Formats a drive's figures beside the expected ones. `width` as in [`runs`].
-pub fn expected(expected_figures: &ExpectedFigures, format: Format, width: u16) -> String {
+pub fn render_expected(
+    expected_figures: &ExpectedFigures,
+    format: ReportFormat,
+    width: u16,
+) -> String {
     match format {
-        Format::Table => document::text(&expected::blocks(expected_figures), width),
-        Format::Markdown => document::markdown(&expected::blocks(expected_figures)),
-        Format::Json => expected::json(expected_figures),
-        Format::Csv => expected::csv(expected_figures),
+        ReportFormat::Table => {
+            document::render_text(&expected::build_blocks(expected_figures), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&expected::build_blocks(expected_figures))
+        }
+        ReportFormat::Json => expected::render_json(expected_figures),
+        ReportFormat::Csv => expected::render_csv(expected_figures),
     }
 }
 
 /// Formats the calculations for a flash drive. `width` as in [`runs`].
-pub fn flash(flash: &Flash, format: Format, width: u16) -> String {
+pub fn render_flash(flash: &FlashReport, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&flash::blocks(flash), width),
-        Format::Markdown => document::markdown(&flash::blocks(flash)),
-        Format::Json => flash::json(flash),
-        Format::Csv => flash::csv(flash),
+        ReportFormat::Table => document::render_text(&flash::build_blocks(flash), width),
+        ReportFormat::Markdown => document::render_markdown(&flash::build_blocks(flash)),
+        ReportFormat::Json => flash::render_json(flash),
+        ReportFormat::Csv => flash::render_csv(flash),
     }
 }
 
 /// Formats real drives and their replays. `width` as in [`runs`].
-pub fn real_drives(real_drives: &RealDrives, format: Format, width: u16) -> String {
+pub fn render_real_drives(real_drives: &RealDrives, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&real_drives::blocks(real_drives), width),
-        Format::Markdown => document::markdown(&real_drives::blocks(real_drives)),
-        Format::Json => real_drives::json(real_drives),
-        Format::Csv => real_drives::csv(real_drives),
+        ReportFormat::Table => {
+            document::render_text(&real_drives::build_blocks(real_drives), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&real_drives::build_blocks(real_drives))
+        }
+        ReportFormat::Json => real_drives::render_json(real_drives),
+        ReportFormat::Csv => real_drives::render_csv(real_drives),
     }
 }
 
 /// Formats the account of the time of programs. `width` as in [`runs`].
-pub fn explanation(explanation: &Explanation, format: Format, width: u16) -> String {
+pub fn render_explanation(explanation: &Explanation, format: ReportFormat, width: u16) -> String {
     match format {
-        Format::Table => document::text(&explanation::blocks(explanation), width),
-        Format::Markdown => document::markdown(&explanation::blocks(explanation)),
-        Format::Json => explanation::json(explanation),
-        Format::Csv => explanation::csv(explanation),
+        ReportFormat::Table => {
+            document::render_text(&explanation::build_blocks(explanation), width)
+        }
+        ReportFormat::Markdown => {
+            document::render_markdown(&explanation::build_blocks(explanation))
+        }
+        ReportFormat::Json => explanation::render_json(explanation),
+        ReportFormat::Csv => explanation::render_csv(explanation),
     }
 }
 
 /// Formats the differences between two runs. `width` as in [`runs`].
-pub fn differences(differences: &Differences, format: Format, width: u16) -> String {
+pub fn render_differences(
+    differences: &ExplanationDifferences,
+    format: ReportFormat,
+    width: u16,
+) -> String {
     match format {
-        Format::Table => document::text(&difference::blocks(differences), width),
-        Format::Markdown => document::markdown(&difference::blocks(differences)),
-        Format::Json => difference::json(differences),
-        Format::Csv => difference::csv(differences),
+        ReportFormat::Table => document::render_text(&difference::build_blocks(differences), width),
+        ReportFormat::Markdown => document::render_markdown(&difference::build_blocks(differences)),
+        ReportFormat::Json => difference::render_json(differences),
+        ReportFormat::Csv => difference::render_csv(differences),
     }
 }
 
 /// Formats text as one field of CSV.
-pub fn csv_field(text: &str) -> String {
+pub fn escape_csv_field(text: &str) -> String {
     csv::escape_field(text)
 }
 
 /// Formats text as one cell of a Markdown table.
-pub fn markdown_cell(text: &str) -> String {
+pub fn escape_markdown_cell(text: &str) -> String {
     document::escape_markdown(text)
 }
 
 /// Formats all details of one run for a terminal of this width in columns.
-pub fn details(run: &Run, width: u16) -> String {
-    let views = View::from_runs(std::slice::from_ref(run));
-    document::text(&details::blocks(&views), width)
+pub fn render_details(run: &Run, width: u16) -> String {
+    let views = RunView::from_runs(std::slice::from_ref(run));
+    document::render_text(&details::build_blocks(&views), width)
 }
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ pub mod student;
 use serde::{Serialize, Serializer};
 
 /// Default confidence of intervals.
-pub const CONFIDENCE: f64 = 0.95;
+pub const CONFIDENCE_LEVEL: f64 = 0.95;
 
 /// Minimum number of values for which the median gets a bootstrap interval.
-const BOOTSTRAP_VALUES_MIN: usize = 6;
+const BOOTSTRAP_VALUE_COUNT_MIN: usize = 6;
 
 /// Method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Method {
+pub enum IntervalMethod {
     /// Expanded percentile bootstrap of the median, see [`bootstrap`].
     BootstrapMedian,
     /// Student's t on the logarithms, for two to five values. It assumes that they are log-normal,
@@ -34,10 +34,10 @@ pub enum Method {
     InterleavedBlocks,
     /// Exact value of a model: in virtual time nothing disturbs a repetition, and a rerun is the
     /// same to the last byte.
-    Exact,
+    ExactValue,
 }
 
-impl Method {
+impl IntervalMethod {
     /// Returns the name of the method in JSON and tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,12 +45,12 @@ impl Method {
             Self::StudentLog => "Student t on logarithms",
             Self::SeparateRuns => "Student t on the medians of quarters of two runs",
             Self::InterleavedBlocks => "sign test in sequence over interleaved blocks",
-            Self::Exact => "exact, in virtual time",
+            Self::ExactValue => "exact, in virtual time",
         }
     }
 }
 
-impl Serialize for Method {
+impl Serialize for IntervalMethod {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -58,29 +58,32 @@ impl Serialize for Method {
 
 /// Interval that contains the true value with a stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Lower end of the interval, in the unit of the figure.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub min: f64,
     /// Upper end of the interval, in the unit of the figure.
-    pub high: f64,
+    #[serde(rename = "high")]
+    pub max: f64,
     /// Confidence of the interval, between 0 and 1.
     pub confidence: f64,
     /// Method by which the interval was computed.
-    pub method: Method,
+    pub method: IntervalMethod,
     /// Factor by which the interval was widened for the drift that the repetitions share; 1 where
     /// none was seen.
-    pub widened_by: f64,
+    #[serde(rename = "widened_by")]
+    pub widening_factor: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// Creates the interval of a modelled figure, which consists of the figure itself.
-    pub fn exact(value: f64) -> Self {
+    pub fn exact_value(value: f64) -> Self {
         Self {
-            low: value,
-            high: value,
+            min: value,
+            max: value,
             confidence: 1.0,
-            method: Method::Exact,
-            widened_by: 1.0,
+            method: IntervalMethod::ExactValue,
+            widening_factor: 1.0,
         }
     }
 
@@ -88,7 +91,7 @@ impl Interval {
     /// Infinite for a figure that is not positive.
     pub fn relative_width(&self, point: f64) -> f64 {
         if point > 0.0 {
-            (self.high - self.low) / point
+            (self.max - self.min) / point
         } else {
             f64::INFINITY
         }
@@ -96,11 +99,11 @@ impl Interval {
 
     /// Tests whether `value` lies within the interval.
     pub fn contains(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
+        (self.min..=self.max).contains(&value)
     }
 
     /// Returns the interval of exponentials of `center + [low, high]`, widened around `center`.
-    fn from_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
+    fn exponentiate_interval(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
         (
             libm::exp(center + (low - center) * widened_by),
             libm::exp(center + (high - center) * widened_by),
@@ -162,25 +165,25 @@ pub fn variance(values: &[f64]) -> Option<f64> {
 }
 
 /// Returns the standard deviation, with divisor n - 1; `None` for fewer than two values.
-pub fn sample_deviation(values: &[f64]) -> Option<f64> {
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-fn insert_sorted(sorted: &mut Vec<f64>, value: f64) {
+fn insert_in_order(sorted: &mut Vec<f64>, value: f64) {
     let place = sorted.partition_point(|one| one.total_cmp(&value).is_lt());
     sorted.insert(place, value);
 }
 
 /// Returns the natural logarithms, from the portable mathematical library so that the same values
 /// give the same bits on every machine. `None` if a value is not positive and finite.
-fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+fn take_logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values
         .iter()
         .map(|&value| (value.is_finite() && value > 0.0).then(|| libm::log(value)))
         .collect()
 }
 
-pub(crate) fn all_equal(values: &[f64]) -> bool {
+pub(crate) fn are_all_equal(values: &[f64]) -> bool {
     values.windows(2).all(|pair| pair[0] == pair[1])
 }
 
@@ -190,29 +193,29 @@ pub(crate) fn all_equal(values: &[f64]) -> bool {
 /// [`Interval::method`] shows. `None` for fewer than two values, where one is not positive and
 /// finite, or where they differ so much that the upper end overflows. Both intervals are widened
 /// for drift.
-pub fn median_interval(values: &[f64]) -> Option<Interval> {
-    let logs = logarithms(values)?;
+pub fn median_interval(values: &[f64]) -> Option<ConfidenceInterval> {
+    let logs = take_logarithms(values)?;
     let method = match values.len() {
         0 | 1 => return None,
-        n if n < BOOTSTRAP_VALUES_MIN => Method::StudentLog,
-        _ => Method::BootstrapMedian,
+        n if n < BOOTSTRAP_VALUE_COUNT_MIN => IntervalMethod::StudentLog,
+        _ => IntervalMethod::BootstrapMedian,
     };
-    let widened_by = drift::widening(&[&logs]);
-    let (low, high) = if all_equal(values) {
+    let widened_by = drift::widening_factor(&[&logs]);
+    let (low, high) = if are_all_equal(values) {
         (values[0], values[0])
     } else {
         let (center, low, high) = match method {
-            Method::StudentLog => student::mean_interval(&logs, CONFIDENCE)?,
-            _ => bootstrap::median_interval(&logs, CONFIDENCE)?,
+            IntervalMethod::StudentLog => student::mean_interval(&logs, CONFIDENCE_LEVEL)?,
+            _ => bootstrap::median_interval(&logs, CONFIDENCE_LEVEL)?,
         };
-        Interval::from_logarithms(center, low, high, widened_by)
+        ConfidenceInterval::exponentiate_interval(center, low, high, widened_by)
     };
-    high.is_finite().then_some(Interval {
-        low,
-        high,
-        confidence: CONFIDENCE,
+    high.is_finite().then_some(ConfidenceInterval {
+        min: low,
+        max: high,
+        confidence: CONFIDENCE_LEVEL,
         method,
-        widened_by,
+        widening_factor: widened_by,
     })
 }
 

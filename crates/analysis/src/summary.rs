@@ -5,11 +5,11 @@ pub mod load;
 pub mod unwritten;
 
 use crate::cache::{CacheVerdict, device_share};
-use crate::layers::Layer;
-use crate::quantity::judged_s;
-use crate::statistics::shape::Shape;
+use crate::layers::ReadLayer;
+use crate::quantity::judged_duration_s;
+use crate::statistics::shape::SeriesShape;
 use crate::statistics::steady::is_steady;
-use crate::statistics::{Interval, mean, median, median_interval};
+use crate::statistics::{ConfidenceInterval, mean, median, median_interval};
 use cliff::CacheCliff;
 use diskperf_timeline::{
     Histogram, Nanoseconds, Overhead, ProgramResult, Repetition, Statistic, Verified,
@@ -21,9 +21,10 @@ use serde::Serialize;
 /// Latency percentiles of one kind of call, in nanoseconds. A percentile is absent where calls are
 /// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Percentiles {
+pub struct LatencyPercentiles {
     /// Number of calls whose latency was timed.
-    pub count: u64,
+    #[serde(rename = "count")]
+    pub call_count: u64,
     /// Mean latency of the calls in nanoseconds.
     pub mean_ns: f64,
     /// Median latency of the calls in nanoseconds.
@@ -40,15 +41,15 @@ pub struct Percentiles {
     pub max_ns: u64,
 }
 
-impl Percentiles {
+impl LatencyPercentiles {
     /// Computes the percentiles of a histogram; `None` without calls.
-    pub fn of(histogram: &Histogram) -> Option<Self> {
+    pub fn from_histogram(histogram: &Histogram) -> Option<Self> {
         let at = |percentile| {
             let told = histogram.tells(percentile);
             told.then(|| histogram.percentile(percentile).0)
         };
         (histogram.count() > 0).then(|| Self {
-            count: histogram.count(),
+            call_count: histogram.count(),
             mean_ns: histogram.mean_ns(),
             p50_ns: at(50.0),
             p90_ns: at(90.0),
@@ -66,13 +67,13 @@ impl Percentiles {
 /// come from one repetition. By [`Statistic::Minimum`] all are those of the fastest repetition. All
 /// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct ResultSummary {
     /// Number of repetitions of the program that count, without discarded ones.
-    pub kept: usize,
+    pub kept_count: usize,
     /// Seconds from the start until the last call returned.
     pub elapsed_s: f64,
     /// Seconds from the start until everything written was synced; absent where nothing was.
-    pub durable_s: Option<f64>,
+    pub durable_elapsed_s: Option<f64>,
     /// Rate in KB/s until the last call returned.
     pub kb_per_s: f64,
     /// Rate in KB/s until everything was synced.
@@ -89,18 +90,18 @@ pub struct Summary {
     /// 95 % interval of the rate `kb_per_s`. Absent for fewer than two repetitions, and for a
     /// minimum, for which no resampling gives an honest interval (the bootstrap of an extreme is
     /// inconsistent: Bickel and Freedman 1981).
-    pub interval: Option<Interval>,
+    pub speed_interval: Option<ConfidenceInterval>,
     /// 95 % interval of the durable rate, `durable_kb_per_s`.
-    pub durable_interval: Option<Interval>,
+    pub durable_interval: Option<ConfidenceInterval>,
     /// Number of read and write calls of the program.
-    pub calls: f64,
+    pub call_count: f64,
     /// Mean duration of a call in nanoseconds over all kept repetitions: of the timed calls, or
     /// where none was timed, the workers' time divided by their calls.
     pub mean_call_ns: Option<f64>,
     /// Latency of reads, merged over the kept repetitions.
-    pub read_latency: Option<Percentiles>,
+    pub read_latency: Option<LatencyPercentiles>,
     /// Latency of writes, merged over the kept repetitions.
-    pub write_latency: Option<Percentiles>,
+    pub write_latency: Option<LatencyPercentiles>,
     /// Voluntary context switches, where a worker waited.
     pub voluntary_switches: f64,
     /// Involuntary context switches, where another thread ran.
@@ -116,7 +117,7 @@ pub struct Summary {
     pub cache: CacheVerdict,
     /// Shape of the kept repetitions in the order of running, by the time that they are judged by
     /// ([`judged_s`]). Steady in virtual time, where nothing disturbs them.
-    pub shape: Shape,
+    pub shape: SeriesShape,
     /// Result of the test for steadiness, for a program that was repeated until it was steady.
     pub steady: Option<SteadySummary>,
     /// Request rate and response times, for a program with several requests in flight.
@@ -125,7 +126,7 @@ pub struct Summary {
     /// including those that do not count; absent where the program verifies nothing.
     pub verified: Option<Verified>,
     /// Point at which the write cache of a modelled drive was full, if it filled up.
-    pub cliff: Option<CacheCliff>,
+    pub cache_cliff: Option<CacheCliff>,
     /// Share of the read bytes that were never written, on a modelled flash drive; see
     /// [`unwritten::share`].
     pub unwritten_share: Option<f64>,
@@ -135,12 +136,15 @@ pub struct Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadySummary {
     /// Whether the last rounds are steady by the protocol's rule.
-    pub attained: bool,
+    #[serde(rename = "attained")]
+    pub is_attained: bool,
     /// Seconds of load in all rounds up to the end of the steady window; absent where none was
     /// steady.
-    pub at_s: Option<f64>,
+    #[serde(rename = "at_s")]
+    pub attained_at_s: Option<f64>,
     /// Number of rounds that the program ran.
-    pub rounds: usize,
+    #[serde(rename = "rounds")]
+    pub round_count: usize,
 }
 
 impl SteadySummary {
@@ -148,34 +152,39 @@ impl SteadySummary {
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let rule = result.protocol.steady?;
         let all = &result.repetitions;
-        let attained = is_steady(&rates(all), &rule);
+        let attained = is_steady(&round_rates(all), &rule);
         let load_s: f64 = all.iter().map(|one| one.elapsed().seconds()).sum();
         Some(Self {
-            attained,
-            at_s: attained.then_some(load_s),
-            rounds: all.len(),
+            is_attained: attained,
+            attained_at_s: attained.then_some(load_s),
+            round_count: all.len(),
         })
     }
 }
 
 /// Returns the rates of rounds for the test for steadiness, in the order of running: the inverse of
 /// the time that each is judged by.
-pub fn rates(rounds: &[Repetition]) -> Vec<f64> {
+pub fn round_rates(rounds: &[Repetition]) -> Vec<f64> {
     let rate = |seconds: f64| if seconds > 0.0 { 1.0 / seconds } else { 0.0 };
-    rounds.iter().map(|one| rate(judged_s(one))).collect()
+    rounds
+        .iter()
+        .map(|one| rate(judged_duration_s(one)))
+        .collect()
 }
 
-impl Summary {
+impl ResultSummary {
     /// Summarizes one result of a run in this world. A modelled figure is exact, however few its
     /// repetitions.
-    pub fn in_world(world: World, result: &ProgramResult) -> Self {
+    pub fn summarize_in_world(world: World, result: &ProgramResult) -> Self {
         let mut summary = Self::from_result(result);
-        if world == World::Model && summary.kept > 0 {
-            summary.interval = Some(Interval::exact(summary.kb_per_s));
-            summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
-            summary.shape = Shape::Steady;
+        if world == World::Model && summary.kept_count > 0 {
+            summary.speed_interval = Some(ConfidenceInterval::exact_value(summary.kb_per_s));
+            summary.durable_interval = summary
+                .durable_kb_per_s
+                .map(ConfidenceInterval::exact_value);
+            summary.shape = SeriesShape::Steady;
             if let Some(load) = &mut summary.load {
-                load.drop_intervals();
+                load.remove_intervals();
             }
         }
         summary
@@ -189,43 +198,51 @@ impl Summary {
             Statistic::Minimum => kept
                 .iter()
                 .copied()
-                .min_by(|one, other| judged_s(one).total_cmp(&judged_s(other)))
+                .min_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)))
                 .into_iter()
                 .collect(),
         };
-        let figure = |of: &dyn Fn(&Repetition) -> f64| median_of(&chosen, |one| Some(of(one)));
+        let figure =
+            |of: &dyn Fn(&Repetition) -> f64| median_of_figures(&chosen, |one| Some(of(one)));
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
-        let has_storage = Layer::from_result(result).is_none_or(Layer::has_storage);
+        let has_storage = ReadLayer::from_result(result).is_none_or(ReadLayer::has_storage);
         let read = merge_latencies(&kept, |worker| &worker.read_latency);
         let cache = CacheVerdict::from_result(result);
         let write = merge_latencies(&kept, |worker| &worker.write_latency);
         Self {
-            kept: kept.len(),
+            kept_count: kept.len(),
             elapsed_s: figure(&|one| one.elapsed().seconds()).unwrap_or(0.0),
-            durable_s: median_of(&chosen, |one| one.durable().map(Nanoseconds::seconds)),
+            durable_elapsed_s: median_of_figures(&chosen, |one| {
+                one.durable().map(Nanoseconds::seconds)
+            }),
             kb_per_s: figure(&Repetition::kb_per_s).unwrap_or(0.0),
-            durable_kb_per_s: median_of(&chosen, Repetition::durable_kb_per_s),
+            durable_kb_per_s: median_of_figures(&chosen, Repetition::durable_kb_per_s),
             cpu_percent: figure(&Repetition::cpu_percent).unwrap_or(0.0),
             cpu_s: count(|worker| worker.cpu.0).unwrap_or(0.0) / 1e9,
             user_s: count(|worker| worker.user.0).unwrap_or(0.0) / 1e9,
             system_s: count(|worker| worker.system.0).unwrap_or(0.0) / 1e9,
-            interval: speed_interval(result, |one| Some(one.kb_per_s())),
+            speed_interval: speed_interval(result, |one| Some(one.kb_per_s())),
             durable_interval: speed_interval(result, Repetition::durable_kb_per_s),
-            calls: count(|worker| worker.calls).unwrap_or(0.0),
+            call_count: count(|worker| worker.calls).unwrap_or(0.0),
             mean_call_ns: mean_call_time_ns(&kept, &[&read, &write]),
-            read_latency: Percentiles::of(&read),
-            write_latency: Percentiles::of(&write),
+            read_latency: LatencyPercentiles::from_histogram(&read),
+            write_latency: LatencyPercentiles::from_histogram(&write),
             voluntary_switches: count(|worker| worker.voluntary_switches).unwrap_or(0.0),
             involuntary_switches: count(|worker| worker.involuntary_switches).unwrap_or(0.0),
             minor_faults: count(|worker| worker.minor_faults).unwrap_or(0.0),
             major_faults: count(|worker| worker.major_faults).unwrap_or(0.0),
-            device_share: median_of(&chosen, device_share)
+            device_share: median_of_figures(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
-            shape: Shape::from_durations(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
+            shape: SeriesShape::from_durations(
+                &kept
+                    .iter()
+                    .map(|one| judged_duration_s(one))
+                    .collect::<Vec<_>>(),
+            ),
             steady: SteadySummary::from_result(result),
-            cliff: CacheCliff::from_result(result),
-            unwritten_share: unwritten::share(kept.iter().copied()),
+            cache_cliff: CacheCliff::from_result(result),
+            unwritten_share: unwritten::unwritten_share(kept.iter().copied()),
             load: LoadSummary::from_repetitions(
                 &result.repetitions,
                 (&kept, &chosen),
@@ -245,7 +262,10 @@ fn total_verified(repetitions: &[Repetition]) -> Option<Verified> {
 }
 
 /// Returns the median of a figure over the repetitions that have it; `None` if none has.
-fn median_of(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>) -> Option<f64> {
+fn median_of_figures(
+    chosen: &[&Repetition],
+    figure: impl Fn(&Repetition) -> Option<f64>,
+) -> Option<f64> {
     let figures: Vec<f64> = chosen.iter().filter_map(|one| figure(one)).collect();
     median(&figures)
 }
@@ -253,7 +273,7 @@ fn median_of(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>
 fn speed_interval(
     result: &ProgramResult,
     speed: impl Fn(&Repetition) -> Option<f64>,
-) -> Option<Interval> {
+) -> Option<ConfidenceInterval> {
     match result.protocol.statistic {
         Statistic::Median => {
             let speeds: Vec<f64> = result.kept().filter_map(speed).collect();
@@ -293,15 +313,15 @@ fn mean_call_time_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> 
 /// Returns the nanoseconds from call to call in one repetition, including the program's own work.
 /// `None` without calls.
 pub(crate) fn elapsed_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    time_per_call(repetition, |worker| worker.elapsed)
+    mean_time_per_call(repetition, |worker| worker.elapsed)
 }
 
 /// Returns the CPU nanoseconds per call, in user mode and in the kernel. `None` without calls.
 pub(crate) fn cpu_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    time_per_call(repetition, |worker| worker.cpu)
+    mean_time_per_call(repetition, |worker| worker.cpu)
 }
 
-fn time_per_call(
+fn mean_time_per_call(
     repetition: &Repetition,
     time: impl Fn(&WorkerMeasure) -> Nanoseconds,
 ) -> Option<f64> {
@@ -315,7 +335,7 @@ const GENERATOR_SHARE_MIN: f64 = 0.5;
 
 /// Returns the share (0 to 1) of the mean call's time that a call on `/dev/null` takes, where it
 /// exceeds one half. The generator is then the limit, not the device. `None` elsewhere.
-pub fn generator_limited(summary: &Summary, overhead: &Overhead) -> Option<f64> {
+pub fn generator_share_if_limiting(summary: &ResultSummary, overhead: &Overhead) -> Option<f64> {
     let call_ns = summary.mean_call_ns.filter(|&call_ns| call_ns > 0.0)?;
     let share = (overhead.null_call_ns / call_ns).min(1.0);
     (share > GENERATOR_SHARE_MIN).then_some(share)

@@ -7,15 +7,18 @@ use serde::Serialize;
 
 /// Trace with the results of its analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trace {
+pub struct TraceReport {
     /// Names of the trace files.
     pub files: Vec<String>,
     /// Name of the trace format.
-    pub form: &'static str,
+    #[serde(rename = "form")]
+    pub format_name: &'static str,
     /// Description of the analysed part; absent for the whole trace.
-    pub part: Option<String>,
+    #[serde(rename = "part")]
+    pub part_name: Option<String>,
     /// Metadata of the trace, such as its origin.
-    pub about: Vec<TraceFact>,
+    #[serde(rename = "about")]
+    pub metadata: Vec<TraceFact>,
     /// Parts of the trace, such as the repetitions of a run; always all of them.
     pub parts: Vec<TracePart>,
     /// Notices for the reader of the trace.

@@ -6,10 +6,10 @@ mod goal;
 mod samples;
 mod spread;
 
-pub use cliffs::{CLIFF_STEP_RATIO_MAX, Cliff, number};
-pub use goal::{Doubt, Figures, Goal, P99_CALLS_MIN, p99_range};
-pub use samples::{Samples, Visit};
-pub use spread::{Extent, Spread};
+pub use cliffs::{CLIFF_STEP_RATIO_MAX, ParameterCliff, parse_number};
+pub use goal::{P99_CALLS_MIN, ProgramFigures, TuningGoal, ValueUncertainty, p99_range};
+pub use samples::{PointVisit, VisitSamples};
+pub use spread::{SeedSpread, ValueRange};
 
 use crate::comparison::Verdict;
 use serde::Serialize;
@@ -18,81 +18,93 @@ use std::collections::BTreeMap;
 /// Search for better settings, with all points that it tried. A point is one combination of
 /// parameter values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tuned {
+pub struct TuningResult {
     /// Suite or program that the search ran.
     pub suite: String,
     /// Target that the search ran on.
     pub target: String,
     /// Goal that the search optimizes.
-    pub goal: Goal,
+    pub goal: TuningGoal,
     /// Names of the programs, in the order of running.
     pub programs: Vec<String>,
     /// Parameters that the search varied, each with its values.
-    pub keys: Vec<Key>,
+    pub parameters: Vec<TunedParameter>,
     /// Combinations that were tried, sorted by their value indices.
-    pub points: BTreeMap<Places, Outcome>,
+    pub points: BTreeMap<GridPoint, PointOutcome>,
     /// Figures of the target with its current settings, by program.
-    pub today: Vec<Figures>,
+    pub today_figures: Vec<ProgramFigures>,
     /// Method of the search, with the number of combinations it tried.
-    pub method: Method,
+    pub method: SearchMethod,
     /// Results of the best and of today's settings over seeds and phases; absent where the search
     /// was ended before.
-    pub spread: Option<Spread>,
+    pub seed_spread: Option<SeedSpread>,
     /// Measurements on real storage, where noise matters.
-    pub samples: Option<Samples>,
+    pub samples: Option<VisitSamples>,
     /// Notes to the reader about the search.
     pub notes: Vec<String>,
 }
 
 /// Point of a search, as the index of the chosen value for each parameter.
-pub type Places = Vec<usize>;
+pub type GridPoint = Vec<usize>;
 
 /// Parameter of a search, with the values that may be tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Key {
+pub struct TunedParameter {
     /// Path of the parameter in the catalogue: `drive.interleave`.
     pub path: String,
     /// Values of the parameter in the given order.
     pub values: Vec<String>,
     /// Whether the values are ordered numbers, so that each has neighbours.
-    pub ordered: bool,
+    #[serde(rename = "ordered")]
+    pub is_ordered: bool,
     /// Value of the target's current settings, if they contain one.
-    pub today: Option<String>,
+    #[serde(rename = "today")]
+    pub today_value: Option<String>,
     /// Index of the target's current value, if it may be tried.
-    pub today_place: Option<usize>,
+    #[serde(rename = "today_place")]
+    pub today_value_index: Option<usize>,
 }
 
 /// Outcome of one combination of parameter values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum PointOutcome {
     /// The combination ran, with these figures of each program.
-    Ran(Vec<Figures>),
+    #[serde(rename = "ran")]
+    Measured(Vec<ProgramFigures>),
     /// The combination is impossible, for this reason: no such computer, or no such run of it.
     Impossible(String),
 }
 
 /// Method of the search, with the numbers of combinations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Method {
+pub struct SearchMethod {
     /// Search strategy: every combination, or some.
-    pub search: Searched,
+    #[serde(rename = "search")]
+    pub kind: SearchKind,
     /// Number of all possible combinations of the values.
-    pub combinations: u64,
+    #[serde(rename = "combinations")]
+    pub combination_count: u64,
     /// Number of combinations that the search tried.
-    pub tried: u64,
+    #[serde(rename = "tried")]
+    pub tried_count: u64,
     /// Number of tried combinations that are impossible: no such computer or no such run.
-    pub impossible: u64,
+    #[serde(rename = "impossible")]
+    pub impossible_count: u64,
     /// Number of tried combinations that were added after the search, for the cliff.
-    pub around: u64,
+    #[serde(rename = "around")]
+    pub neighbour_count: u64,
     /// Number of tried combinations whose results came from the store.
-    pub from_store: u64,
+    #[serde(rename = "from_store")]
+    pub from_store_count: u64,
     /// Maximum number of combinations that the search may try.
-    pub budget: u64,
+    #[serde(rename = "budget")]
+    pub run_budget: u64,
     /// Bytes that each program moved, by program.
     pub size_bytes: Vec<u64>,
     /// Repetitions of each program, and the number of first ones that do not count.
-    pub repetitions: (u32, u32),
+    #[serde(rename = "repetitions")]
+    pub repetition_range: (u32, u32),
     /// Seed of all random choices of the search.
     pub seed: u64,
 }
@@ -100,7 +112,7 @@ pub struct Method {
 /// Strategies of a search: exhaustive, or coordinate descent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Searched {
+pub enum SearchKind {
     /// Exhaustive search, which tries every combination.
     Exhaustive,
     /// Search by coordinate descent from several starts.
@@ -114,36 +126,39 @@ pub enum Searched {
 
 /// Step from a point to a neighbouring value of one parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct ParameterStep {
     /// Path of the parameter that the step changes.
     pub path: String,
     /// Value of the parameter at the point.
-    pub from: String,
+    #[serde(rename = "from")]
+    pub from_value: String,
     /// Neighbouring value of the parameter, above or below.
-    pub to: String,
+    #[serde(rename = "to")]
+    pub to_value: String,
     /// Gain of the step as a share of the point's value; absent where the step leads to an
     /// impossible point.
     pub gain: Option<f64>,
     /// Whether the step leads down a cliff.
-    pub cliff: bool,
+    #[serde(rename = "cliff")]
+    pub is_cliff: bool,
 }
 
 /// Standing of the point with the best figure, relative to the target's current settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum BestStanding {
     /// The point is better: runs with other seeds confirm it, or none were made.
     Better,
     /// The point is the unchanged target, or gives the same figure.
-    AsGood,
+    AsGoodAsToday,
     /// The point has the best figure, but runs with other seeds do not confirm it.
     Unproven,
 }
 
-impl Standing {
+impl BestStanding {
     /// Returns the name of the point with the best figure in tables: `best` or `candidate`.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Better | Self::AsGood => "best",
+            Self::Better | Self::AsGoodAsToday => "best",
             Self::Unproven => "candidate",
         }
     }
@@ -151,63 +166,63 @@ impl Standing {
 
 /// Relative difference below which two points of a search are equally good. The first of equal
 /// points is the best.
-pub const EQUAL_SHARE: f64 = 0.001;
+pub const EQUAL_GAIN_SHARE_MAX: f64 = 0.001;
 
 /// Minimum loss of a step that counts as a cliff, as a share beyond the loss that the surrounding
 /// steps predict.
-pub const CLIFF_SHARE: f64 = 0.1;
+pub const CLIFF_LOSS_SHARE_MIN: f64 = 0.1;
 
 /// Maximum cost of safe settings, as a share of the fall from the best point.
-pub const SAFE_SHARE: f64 = 0.5;
+pub const SAFE_LOSS_SHARE_MAX: f64 = 0.5;
 
 /// Maximum number of impossible values between two neighbouring values of a parameter.
 const IMPOSSIBLE_VALUES_MAX: usize = 64;
 
-impl Outcome {
+impl PointOutcome {
     /// Returns the figures of a point that ran.
-    pub fn figures(&self) -> Option<&[Figures]> {
+    pub fn measured_figures(&self) -> Option<&[ProgramFigures]> {
         match self {
-            Self::Ran(figures) => Some(figures),
+            Self::Measured(figures) => Some(figures),
             Self::Impossible(_) => None,
         }
     }
 }
 
-impl Tuned {
+impl TuningResult {
     /// Returns the goal's value for a point, if it ran.
-    pub fn value(&self, places: &[usize]) -> Option<f64> {
-        let figures = self.points.get(places)?.figures()?;
-        self.goal.value(figures)
+    pub fn goal_value(&self, places: &[usize]) -> Option<f64> {
+        let figures = self.points.get(places)?.measured_figures()?;
+        self.goal.value_of_programs(figures)
     }
 
     /// Returns the goal's value for the target's current settings.
     pub fn today_value(&self) -> Option<f64> {
-        self.goal.value(&self.today)
+        self.goal.value_of_programs(&self.today_figures)
     }
 
     /// Returns the share of a point's read bytes that were never written on a modelled flash drive:
     /// the largest of its programs.
     pub fn unwritten_share(&self, places: &[usize]) -> Option<f64> {
-        unwritten_share_max(self.points.get(places)?.figures()?)
+        unwritten_share_max(self.points.get(places)?.measured_figures()?)
     }
 
     /// Returns the share of read bytes that were never written with the target's current settings,
     /// on a modelled flash drive.
     pub fn today_unwritten_share(&self) -> Option<f64> {
-        unwritten_share_max(&self.today)
+        unwritten_share_max(&self.today_figures)
     }
 
     /// Returns the best point that was tried; of equal ones the first. `None` where no point could
     /// be run.
-    pub fn best(&self) -> Option<&Places> {
+    pub fn best_point(&self) -> Option<&GridPoint> {
         match &self.samples {
             None => self.first_best_point(self.points.keys()),
             // Points that left early were measured in other rounds: only what they are
             // beside today's in the same rounds can be compared.
             Some(_) => {
-                let gain = |places: &Places| self.gain_over_today(places);
+                let gain = |places: &GridPoint| self.gain_over_today(places);
                 let most = self.points.keys().filter_map(gain).reduce(f64::max)?;
-                let as_good = |gain: f64| most - gain <= EQUAL_SHARE;
+                let as_good = |gain: f64| most - gain <= EQUAL_GAIN_SHARE_MAX;
                 let mut points = self.points.keys();
                 points.find(|places| gain(places).is_some_and(as_good))
             }
@@ -216,83 +231,94 @@ impl Tuned {
 
     /// Judges the point with the best figure: by the rounds on real storage, or by other seeds and
     /// phases of a model.
-    pub fn standing(&self, best: &Places) -> Standing {
+    pub fn standing_of_best(&self, best: &GridPoint) -> BestStanding {
         if let Some(samples) = &self.samples {
-            return match samples.against_today(best).map(|judged| judged.verdict) {
-                None => Standing::AsGood,
-                Some(Verdict::Faster) => Standing::Better,
-                Some(_) => Standing::Unproven,
+            return match samples
+                .compare_with_today(best)
+                .map(|judged| judged.verdict)
+            {
+                None => BestStanding::AsGoodAsToday,
+                Some(Verdict::Faster) => BestStanding::Better,
+                Some(_) => BestStanding::Unproven,
             };
         }
-        let as_good = |gain: f64| gain <= EQUAL_SHARE;
+        let as_good = |gain: f64| gain <= EQUAL_GAIN_SHARE_MAX;
         if self.gain_over_today(best).is_some_and(as_good) {
-            return Standing::AsGood;
+            return BestStanding::AsGoodAsToday;
         }
-        let spread = self.spread.as_ref();
+        let spread = self.seed_spread.as_ref();
         match spread.and_then(|spread| spread.shows_gain(self.goal)) {
-            Some(false) => Standing::Unproven,
-            Some(true) | None => Standing::Better,
+            Some(false) => BestStanding::Unproven,
+            Some(true) | None => BestStanding::Better,
         }
     }
 
     /// Tests whether a point is the target with its current settings.
     pub fn is_today(&self, places: &[usize]) -> bool {
-        let mut keys = self.keys.iter().zip(places);
-        keys.all(|(key, place)| key.today_place == Some(*place))
+        let mut keys = self.parameters.iter().zip(places);
+        keys.all(|(key, place)| key.today_value_index == Some(*place))
     }
 
     /// Returns the gain of a point over the target's current settings, as a share. Points measured
     /// in rounds use the ratio of their verdict.
     pub fn gain_over_today(&self, places: &[usize]) -> Option<f64> {
         match &self.samples {
-            Some(samples) if samples.points.get(places)? == &samples.today => Some(0.0),
-            Some(samples) => Some(samples.against_today(places)?.ratio? - 1.0),
-            None => Some(self.goal.gain(self.today_value()?, self.value(places)?)),
+            Some(samples) if samples.point_visits.get(places)? == &samples.today_visits => {
+                Some(0.0)
+            }
+            Some(samples) => Some(samples.compare_with_today(places)?.ratio? - 1.0),
+            None => Some(
+                self.goal
+                    .gain(self.today_value()?, self.goal_value(places)?),
+            ),
         }
     }
 
     fn first_best_point<'p>(
         &self,
-        points: impl Iterator<Item = &'p Places> + Clone,
-    ) -> Option<&'p Places>
+        points: impl Iterator<Item = &'p GridPoint> + Clone,
+    ) -> Option<&'p GridPoint>
     where
         Self: 'p,
     {
         let values = || {
             let all = points.clone();
-            all.filter_map(|places| Some((places, self.value(places)?)))
+            all.filter_map(|places| Some((places, self.goal_value(places)?)))
         };
-        let better = |best: f64, (_, value): (&Places, f64)| self.goal.better_of(best, value);
+        let better = |best: f64, (_, value): (&GridPoint, f64)| self.goal.better_value(best, value);
         let (_, first) = values().next()?;
         let most = values().fold(first, better);
-        let as_good = |(_, value): &(&Places, f64)| self.goal.gain(most, *value) >= -EQUAL_SHARE;
+        let as_good =
+            |(_, value): &(&GridPoint, f64)| self.goal.gain(most, *value) >= -EQUAL_GAIN_SHARE_MAX;
         values().find(as_good).map(|(places, _)| places)
     }
 
     /// Formats the settings of a point: `drive.interleave=3, filesystem.gap_blocks=2`.
-    pub fn settings(&self, places: &[usize]) -> String {
-        let setting = |(key, place): (&Key, &usize)| format!("{}={}", key.path, key.values[*place]);
-        let settings: Vec<String> = self.keys.iter().zip(places).map(setting).collect();
+    pub fn describe_settings(&self, places: &[usize]) -> String {
+        let setting = |(key, place): (&TunedParameter, &usize)| {
+            format!("{}={}", key.path, key.values[*place])
+        };
+        let settings: Vec<String> = self.parameters.iter().zip(places).map(setting).collect();
         settings.join(", ")
     }
 
     /// Returns the neighbours of a point, with the index of the parameter: the next value and the
     /// one before of each ordered parameter. Values known to be impossible are skipped, where
     /// something lies behind them.
-    pub fn neighbours(&self, places: &[usize]) -> Vec<(usize, Places)> {
+    pub fn list_neighbours(&self, places: &[usize]) -> Vec<(usize, GridPoint)> {
         let mut neighbours = Vec::new();
-        for (number, key) in self.keys.iter().enumerate() {
+        for (number, key) in self.parameters.iter().enumerate() {
             let below = (0..places[number]).rev().collect();
             let above = (places[number] + 1..key.values.len()).collect();
             let sides: [Vec<usize>; 2] = [below, above];
-            for side in sides.iter().filter(|_| key.ordered) {
+            for side in sides.iter().filter(|_| key.is_ordered) {
                 let beside = side.iter().take(IMPOSSIBLE_VALUES_MAX).map(|place| {
                     let mut beside = places.to_vec();
                     beside[number] = *place;
                     beside
                 });
-                let possible = |beside: &Places| {
-                    !matches!(self.points.get(beside), Some(Outcome::Impossible(_)))
+                let possible = |beside: &GridPoint| {
+                    !matches!(self.points.get(beside), Some(PointOutcome::Impossible(_)))
                 };
                 let chosen = beside.clone().find(possible);
                 neighbours.extend(chosen.or(beside.clone().next()).map(|one| (number, one)));
@@ -302,21 +328,21 @@ impl Tuned {
     }
 
     /// Returns the steps from a point to those of its neighbours that were tried.
-    pub fn steps(&self, places: &[usize]) -> Vec<Step> {
-        if self.value(places).is_none() {
+    pub fn list_steps(&self, places: &[usize]) -> Vec<ParameterStep> {
+        if self.goal_value(places).is_none() {
             return Vec::new();
         }
-        let cliffs = self.cliffs();
-        let neighbours = self.neighbours(places).into_iter();
-        let step = |(number, beside): (usize, Places)| {
+        let cliffs = self.find_cliffs();
+        let neighbours = self.list_neighbours(places).into_iter();
+        let step = |(number, beside): (usize, GridPoint)| {
             self.points.get(&beside)?;
-            let key = &self.keys[number];
-            Some(Step {
+            let key = &self.parameters[number];
+            Some(ParameterStep {
                 path: key.path.clone(),
-                from: key.values[places[number]].clone(),
-                to: key.values[beside[number]].clone(),
+                from_value: key.values[places[number]].clone(),
+                to_value: key.values[beside[number]].clone(),
                 gain: self.gain_between(places, &beside).map(|(gain, _)| gain),
-                cliff: is_fall(&cliffs, places, &beside),
+                is_cliff: is_cliff_step(&cliffs, places, &beside),
             })
         };
         neighbours.filter_map(step).collect()
@@ -324,10 +350,10 @@ impl Tuned {
 
     /// Returns the point one step away from every cliff that a point is on; `None` where there is
     /// no cliff, or no step away.
-    pub fn away_from_cliffs(&self, places: &[usize]) -> Option<Places> {
-        let cliffs = self.cliffs();
-        let neighbours = self.neighbours(places);
-        let falls = |beside: &Places| is_fall(&cliffs, places, beside);
+    pub fn step_away_from_cliffs(&self, places: &[usize]) -> Option<GridPoint> {
+        let cliffs = self.find_cliffs();
+        let neighbours = self.list_neighbours(places);
+        let falls = |beside: &GridPoint| is_cliff_step(&cliffs, places, beside);
         let mut away = places.to_vec();
         for (number, beside) in neighbours.iter().filter(|(_, beside)| falls(beside)) {
             let opposite = neighbours
@@ -341,17 +367,17 @@ impl Tuned {
     }
 
     /// Tests whether a point is at the edge of a cliff.
-    pub fn on_cliff(&self, places: &[usize]) -> bool {
-        is_on_top(&self.cliffs(), places)
+    pub fn is_on_cliff(&self, places: &[usize]) -> bool {
+        is_top_of_cliff(&self.find_cliffs(), places)
     }
 
     /// Returns the worst value among a point and its neighbours, if all of them are known.
-    pub fn worst_beside(&self, places: &[usize]) -> Option<f64> {
-        let mut worst = self.value(places)?;
-        for (_, beside) in self.neighbours(places) {
+    pub fn worst_neighbour_gain(&self, places: &[usize]) -> Option<f64> {
+        let mut worst = self.goal_value(places)?;
+        for (_, beside) in self.list_neighbours(places) {
             self.points.get(&beside)?;
-            if let Some(value) = self.value(&beside) {
-                worst = self.goal.worse_of(worst, value);
+            if let Some(value) = self.goal_value(&beside) {
+                worst = self.goal.worse_value(worst, value);
             }
         }
         Some(worst)
@@ -361,46 +387,49 @@ impl Tuned {
     ///
     /// Among the points on no cliff whose neighbours are known, it is the one with the best worst
     /// neighbour. `None` where it would cost a large part of the fall that it avoids.
-    pub fn safe(&self) -> Option<&Places> {
-        let best = self.best()?;
-        let fall = self.worst_beside(best)?;
-        let cliffs = self.cliffs();
-        if !is_on_top(&cliffs, best) {
+    pub fn safe_point(&self) -> Option<&GridPoint> {
+        let best = self.best_point()?;
+        let fall = self.worst_neighbour_gain(best)?;
+        let cliffs = self.find_cliffs();
+        if !is_top_of_cliff(&cliffs, best) {
             return None;
         }
         let gain = |from, to| self.goal.gain(from, to);
-        let at_best = self.value(best)?;
-        let most_cost = SAFE_SHARE * gain(at_best, fall);
-        let mut safe: Option<(&Places, f64, f64)> = None;
+        let at_best = self.goal_value(best)?;
+        let most_cost = SAFE_LOSS_SHARE_MAX * gain(at_best, fall);
+        let mut safe: Option<(&GridPoint, f64, f64)> = None;
         for places in self.points.keys() {
-            let (Some(value), Some(worst)) = (self.value(places), self.worst_beside(places)) else {
+            let (Some(value), Some(worst)) =
+                (self.goal_value(places), self.worst_neighbour_gain(places))
+            else {
                 continue;
             };
-            if is_on_top(&cliffs, places) || gain(at_best, value) < most_cost {
+            if is_top_of_cliff(&cliffs, places) || gain(at_best, value) < most_cost {
                 continue;
             }
             let better = safe.is_none_or(|(other, other_value, other_worst)| {
                 // Of equal ones the better, and of those the nearer.
-                let nearer = distance(places, best) < distance(other, best);
+                let nearer = step_distance(places, best) < step_distance(other, best);
                 let by_worst = gain(other_worst, worst);
                 let by_value = gain(other_value, value);
-                by_worst > EQUAL_SHARE
-                    || (by_worst >= -EQUAL_SHARE
-                        && (by_value > EQUAL_SHARE || (by_value >= -EQUAL_SHARE && nearer)))
+                by_worst > EQUAL_GAIN_SHARE_MAX
+                    || (by_worst >= -EQUAL_GAIN_SHARE_MAX
+                        && (by_value > EQUAL_GAIN_SHARE_MAX
+                            || (by_value >= -EQUAL_GAIN_SHARE_MAX && nearer)))
             });
             if better {
                 safe = Some((places, value, worst));
             }
         }
         let (places, _, worst) = safe?;
-        (gain(fall, worst) > EQUAL_SHARE).then_some(places)
+        (gain(fall, worst) > EQUAL_GAIN_SHARE_MAX).then_some(places)
     }
 
     /// Returns the parameters that changed nothing, in any pair of points that differ only in them.
     /// There must be such a pair.
     pub fn parameters_without_effect(&self) -> Vec<&str> {
         let idle = |number: &usize| {
-            let mut seen: BTreeMap<Places, &Outcome> = BTreeMap::new();
+            let mut seen: BTreeMap<GridPoint, &PointOutcome> = BTreeMap::new();
             let mut pairs = false;
             for (places, outcome) in &self.points {
                 let mut others = places.clone();
@@ -413,22 +442,22 @@ impl Tuned {
             }
             pairs
         };
-        let numbers = (0..self.keys.len()).filter(idle);
+        let numbers = (0..self.parameters.len()).filter(idle);
         numbers
-            .map(|number| self.keys[number].path.as_str())
+            .map(|number| self.parameters[number].path.as_str())
             .collect()
     }
 
     /// Returns the parameters whose best value is the first or the last that was tried, with that
     /// value. A better value may lie beyond.
     pub fn parameters_at_range_end(&self) -> Vec<(&str, &str)> {
-        let Some(best) = self.best() else {
+        let Some(best) = self.best_point() else {
             return Vec::new();
         };
-        let ends = self.keys.iter().zip(best);
+        let ends = self.parameters.iter().zip(best);
         let at_end = ends.filter(|(key, place)| {
             let last = key.values.len() - 1;
-            key.ordered && last > 0 && (**place == 0 || **place == last)
+            key.is_ordered && last > 0 && (**place == 0 || **place == last)
         });
         at_end
             .map(|(key, place)| (key.path.as_str(), key.values[*place].as_str()))
@@ -436,22 +465,22 @@ impl Tuned {
     }
 }
 
-fn is_fall(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
+fn is_cliff_step(cliffs: &[ParameterCliff], from: &[usize], to: &[usize]) -> bool {
     let mut cliffs = cliffs.iter();
-    cliffs.any(|cliff| cliff.top == from && cliff.bottom == to)
+    cliffs.any(|cliff| cliff.top_point == from && cliff.bottom_point == to)
 }
 
-fn is_on_top(cliffs: &[Cliff], places: &[usize]) -> bool {
-    cliffs.iter().any(|cliff| cliff.top == places)
+fn is_top_of_cliff(cliffs: &[ParameterCliff], places: &[usize]) -> bool {
+    cliffs.iter().any(|cliff| cliff.top_point == places)
 }
 
 /// Returns the number of steps between two points of a search.
-pub fn distance(from: &[usize], to: &[usize]) -> usize {
+pub fn step_distance(from: &[usize], to: &[usize]) -> usize {
     let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
     apart.sum()
 }
 
-fn unwritten_share_max(figures: &[Figures]) -> Option<f64> {
+fn unwritten_share_max(figures: &[ProgramFigures]) -> Option<f64> {
     let shares = figures.iter().filter_map(|one| one.unwritten_share);
     shares.reduce(f64::max)
 }

@@ -41,6 +41,7 @@ mod resolution;
 mod setting;
 mod shape;
 mod system;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -59,6 +60,7 @@ pub use parameter::{CalibrationMethod, Parameter, ParameterOrigin};
 pub use published::{PrintedCallSize, PublishedCell, PublishedValues};
 pub use reader::Reader;
 pub use system::ResolvedSystem;
+pub use tables::TableReader;
 
 use diskperf_diagnostics::Problem;
 use file::CatalogueFile;

@@ -7,7 +7,8 @@
 //! of each request is booked to stages without gaps ([`Completion::spans`]).
 //!
 //! [`Contents`] tracks the written data of a drive, which of them are durable, and what a power cut
-//! may leave. It follows the rules of the interface, and works beside any drive.
+//! may leave. It follows the rules of the interface, and works beside any drive. [`faults`] decides
+//! which requests fail, are slow, or leave wrong data, and works beside any drive, too.
 //!
 //! A drive is built from a [`DeviceSpecification`]. With the feature `catalogue`,
 //! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name. Two
@@ -23,6 +24,7 @@ pub mod disk;
 mod drive;
 #[cfg(feature = "catalogue")]
 pub mod expected;
+pub mod faults;
 pub mod fixed;
 pub mod flash;
 mod kinds;

@@ -32,12 +32,12 @@ pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_catalogue::Component;
 use diskperf_laboratory::ab::like;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload, job_file};
-use diskperf_models::tune::{BUDGET, Goal};
+use diskperf_models::tune::{BUDGET, TuningGoal};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{CacheMode, SteadyRule};
 use std::path::PathBuf;
@@ -369,8 +369,10 @@ pub(crate) struct GateArguments {
 
 impl GateArguments {
     /// Returns the smallest relevant change that the user gives.
-    pub(crate) fn to_limits(&self) -> Option<Limits> {
-        self.min_effect.map(|min_effect| Limits { min_effect })
+    pub(crate) fn to_limits(&self) -> Option<DecisionLimits> {
+        self.min_effect.map(|min_effect| DecisionLimits {
+            effect_share_min: min_effect,
+        })
     }
 }
 
@@ -512,7 +514,7 @@ pub(crate) enum TuneGoal {
     Cpu,
 }
 
-impl From<TuneGoal> for Goal {
+impl From<TuneGoal> for TuningGoal {
     fn from(goal: TuneGoal) -> Self {
         match goal {
             TuneGoal::Throughput => Self::Throughput,

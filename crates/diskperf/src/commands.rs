@@ -37,7 +37,7 @@ use crate::listing::Listing;
 use crate::output::{print, print_message, width};
 use crate::progress::{ModelRunDisplay, RunDisplay};
 use crate::signals::stop_on_signals;
-use diskperf_analysis::comparison::{self, Comparison, Terms};
+use diskperf_analysis::comparison::{self, Comparison, ComparisonTerms};
 use diskperf_analysis::report;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Medium, Program, Suite};
@@ -242,11 +242,11 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Com
             "compare takes two runs or more: `diskperf list runs` lists them".to_owned(),
         ));
     }
-    let terms = Terms {
+    let terms = ComparisonTerms {
         history: runs::history(store, &compared)?,
         limits: arguments.gate.to_limits(),
     };
-    let comparison = comparison::compare_on(&compared, &terms);
+    let comparison = comparison::compare_with_terms(&compared, &terms);
     print_comparison(comparison, &arguments.gate, arguments.format)
 }
 
@@ -256,8 +256,12 @@ fn print_comparison(
     gate: &GateArguments,
     format: OutputFormat,
 ) -> CommandResult {
-    let gate = gate.fail_over.map(|limit| comparison.hold_to(limit));
-    print(&report::comparison(&comparison, format.into(), width()))?;
+    let gate = gate.fail_over.map(|limit| comparison.apply_gate(limit));
+    print(&report::render_comparison(
+        &comparison,
+        format.into(),
+        width(),
+    ))?;
     let Some(gate) = gate else {
         return Ok(DONE);
     };
@@ -409,7 +413,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandRe
     if arguments.series {
         let loaded = runs::load(store, name)?;
         let format = require_output_format(arguments.format, "the course of a run over time")?;
-        print(&report::series(&loaded, format.into(), width()))?;
+        print(&report::render_series(&loaded, format.into(), width()))?;
     } else if let Some(suite) = Suite::named(name, Medium::Directory) {
         let format = require_output_format(arguments.format, "a suite")?;
         print(&list_suite_steps(&suite).render(format, width()))?;
@@ -432,7 +436,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandRe
             RunFormat::Table => {
                 let details: Vec<_> = loaded
                     .iter()
-                    .map(|run| report::details(run, width()))
+                    .map(|run| report::render_details(run, width()))
                     .collect();
                 details.join("\n\n")
             }
@@ -460,7 +464,7 @@ fn show_expected(arguments: &ShowArguments) -> CommandResult {
     let shown = |done, of| progress.update(done, of);
     let found = diskperf_models::expected::expected((&known, drive), &threads, &stop, &shown)?;
     drop(progress);
-    print(&report::expected(&found, format.into(), width()))?;
+    print(&report::render_expected(&found, format.into(), width()))?;
     Ok(DONE)
 }
 
@@ -556,7 +560,8 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Command
         dry_run: arguments.dry_run,
         forget_unmounted: arguments.forget_unmounted,
     };
-    let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
+    let mut cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
+    serve::clean(&cleaning, &mut cleaned);
     for leftover in &cleaned.done {
         print(&leftover.told(arguments.dry_run))?;
     }

@@ -2,7 +2,7 @@
 
 use crate::arguments::OutputFormat;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
-use diskperf_analysis::report::{csv_field, markdown_cell};
+use diskperf_analysis::report::{escape_csv_field, escape_markdown_cell};
 use diskperf_store::{DamagedRun, RunHeading};
 use diskperf_timeline::units::format_utc;
 use diskperf_timeline::{RunState, printable, printable_line};
@@ -107,7 +107,7 @@ impl Listing {
             OutputFormat::Table => self.render_table(width),
             OutputFormat::Json => Self::render_json(&[self]),
             OutputFormat::Csv => self.render_delimited(|cells| {
-                let fields = cells.iter().map(|cell| csv_field(cell));
+                let fields = cells.iter().map(|cell| escape_csv_field(cell));
                 fields.collect::<Vec<_>>().join(",")
             }),
             OutputFormat::Markdown => self.render_markdown(),
@@ -200,7 +200,10 @@ impl Listing {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = [heading, rule].into_iter().chain(self.rows.iter().cloned());
         let line = |cells: Vec<String>| {
-            let cells: Vec<_> = cells.iter().map(|cell| markdown_cell(cell)).collect();
+            let cells: Vec<_> = cells
+                .iter()
+                .map(|cell| escape_markdown_cell(cell))
+                .collect();
             format!("| {} |", cells.join(" | "))
         };
         rows.map(line).collect::<Vec<_>>().join("\n")

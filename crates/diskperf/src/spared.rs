@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 8] = [
+const OUTPUT_ARGUMENTS: [&str; 10] = [
     "export_log",
     "junit",
     "output",
@@ -16,6 +16,8 @@ const OUTPUT_ARGUMENTS: [&str; 8] = [
     "report",
     "data_file",
     "socket",
+    "control",
+    "fault_log",
 ];
 
 /// Arguments whose text is never a file name.

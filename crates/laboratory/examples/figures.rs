@@ -8,7 +8,7 @@
 //!
 //! Hash before a change, hash after it, and compare: `figures quick > before`.
 
-use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_battery::Suite;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::reproduce::{Options, reproduce};
@@ -160,7 +160,7 @@ fn main() {
         Some("reproduce") => {
             let catalogue = load_catalogue(None).expect("the catalogue");
             let card = reproduce(&catalogue, &Options::default()).expect("the card");
-            println!("{}", report::card(&card, Format::Json, 80));
+            println!("{}", report::render_card(&card, ReportFormat::Json, 80));
         }
         _ => {
             eprintln!("figures quick|whole|reproduce");

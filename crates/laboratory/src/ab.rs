@@ -17,7 +17,7 @@ use crate::execute::{Executed, execute as execute_plan};
 use crate::plan::{HostPlan, Plan, plan as plan_run, step_title};
 use crate::recorder::Recorder;
 use contest::Question;
-use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_battery::Step;
 use diskperf_models::LaboratoryError;
 use diskperf_models::Observer;
@@ -55,7 +55,7 @@ pub struct AbRequest {
     /// Maximum number of blocks of one program.
     pub blocks: Option<u32>,
     /// Smallest change of a measured rate that matters to the user.
-    pub limits: Limits,
+    pub limits: DecisionLimits,
     /// Loss of speed, as a share, that the measurement has to find or exclude as well.
     pub fail_over: Option<f64>,
     /// Seed of the coins that order the repetitions of each block.

@@ -1,7 +1,7 @@
 //! Queries of the catalogue: lists of entries, and their parameters with units, sources and derived
 //! figures.
 
-use diskperf_analysis::interleave::Track;
+use diskperf_analysis::interleave::TrackFormat;
 use diskperf_battery::program::nearest;
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_device::disk::device::{Disk, DiskSpecification};
@@ -261,7 +261,7 @@ fn in_some_system(
 /// # Errors
 ///
 /// Returns an error if no drive has this name, or the faults of the drive.
-pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError> {
+pub fn track(catalogue: &Catalogue, name: &str) -> Result<TrackFormat, LaboratoryError> {
     let known = catalogue.component_names(Component::Drive);
     if !known.iter().any(|drive| drive == name) {
         let near = nearest(name, known.iter().map(String::as_str));
@@ -279,7 +279,7 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
     })?;
     let geometry = &drive.mechanics.geometry;
     let sectors = geometry.sectors_per_track(cylinder);
-    Ok(Track {
+    Ok(TrackFormat {
         rpm: drive.rpm,
         sectors_per_track: sectors,
         spare_sectors_per_track: geometry.slots(cylinder) - sectors,

@@ -45,6 +45,8 @@ pub enum Leftover {
     Output(PathBuf),
     /// An instance of tracefs, a buffer for trace events of the kernel.
     Instance(PathBuf),
+    /// Directory of a killed server of a drive, with its socket.
+    Server(PathBuf),
     /// A changed queue setting of a disk.
     Setting(queue_settings::PutBack),
     /// A loop device whose image file was removed.
@@ -60,7 +62,9 @@ impl Leftover {
     /// Describes the action on this leftover, done or, in a dry run, only planned.
     pub fn told(&self, dry_run: bool) -> String {
         let (would, done) = match self {
-            Self::Folder(_) | Self::Output(_) | Self::Instance(_) => ("would remove", "removed"),
+            Self::Folder(_) | Self::Output(_) | Self::Instance(_) | Self::Server(_) => {
+                ("would remove", "removed")
+            }
             Self::Setting(_) => ("would put back", "put back"),
             Self::Loop { .. } => ("would detach", "detached"),
         };
@@ -71,7 +75,7 @@ impl Leftover {
 impl fmt::Display for Leftover {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(path) | Self::Output(path) | Self::Instance(path) => {
+            Self::Folder(path) | Self::Output(path) | Self::Instance(path) | Self::Server(path) => {
                 path.display().fmt(formatter)
             }
             Self::Setting(setting) => setting.fmt(formatter),
@@ -97,7 +101,8 @@ pub struct Cleaned {
 }
 
 impl Cleaned {
-    fn finish<E: fmt::Display>(
+    /// Removes something that the caller has found, unless leftovers are only to be reported.
+    pub fn finish<E: fmt::Display>(
         &mut self,
         cleaning: &Cleaning,
         leftover: Leftover,

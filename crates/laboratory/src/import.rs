@@ -11,7 +11,7 @@ mod target;
 
 pub use alone::{ShownDrive, ShownNumber};
 use check::check;
-pub use diskperf_analysis::real_drives::{Phase, Think};
+pub use diskperf_analysis::real_drives::{SpindlePhase, ThinkTimeReference};
 use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quote_text};
 use diskperf_calibration::{Calibration, FitOptions, calibrate, render_layer};
 use diskperf_diskspecs::layout::BlockLayout;

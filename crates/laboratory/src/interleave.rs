@@ -2,7 +2,7 @@
 
 use crate::crew::Threads;
 use crate::reproduce::jobs::{Figure, Job, Workshop};
-use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
+use diskperf_analysis::interleave::{InterleaveInputs, RATE_LOSS_SHARE_MAX, SerialInput, SerialMethod};
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::Budget;
@@ -24,12 +24,12 @@ const STARTS: u64 = 24;
 const HEADS: u64 = 255;
 
 /// Returns the reason why a case has no counterpart on the modelled machine, if there is one.
-pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
-    if inputs.read_ahead {
+pub fn not_modelled(inputs: &InterleaveInputs) -> Option<&'static str> {
+    if inputs.has_read_ahead {
         Some("no software reads ahead on bare drives")
-    } else if inputs.outstanding > 1 {
+    } else if inputs.outstanding_reads > 1 {
         Some("the controller of the PC-AT handles one request at a time")
-    } else if inputs.clock.is_some_and(|clock| clock.hz.fract() != 0.0) {
+    } else if inputs.clock_interrupts.is_some_and(|clock| clock.frequency_hz.fract() != 0.0) {
         Some("its clock needs a whole number of ticks per second")
     } else {
         None
@@ -47,7 +47,7 @@ const INTERRUPTS_SHARE: f64 = 2.0;
 /// Returns an error for a case that the machine cannot be given (see [`not_modelled`]), for a case
 /// out of the catalogue's ranges, and for one with more interrupts than the budget allows.
 pub fn modelled(
-    inputs: &Inputs,
+    inputs: &InterleaveInputs,
     factors: &[u32],
     (seed, threads): (u64, usize),
     budget: Budget,
@@ -60,7 +60,7 @@ pub fn modelled(
     }
     // Lines that bring characters at one rate stand to each other for ever as
     // they did at first.
-    let starts = if inputs.serial.is_some() { STARTS } else { 1 };
+    let starts = if inputs.serial_input.is_some() { STARTS } else { 1 };
     check_interrupts(inputs, factors.len() as u64 * starts, budget)?;
     let mut jobs = Vec::new();
     for factor in factors {
@@ -85,14 +85,14 @@ pub fn modelled(
 }
 
 /// Verifies that this number of machines can complete within the budget of events.
-fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
+fn check_interrupts(inputs: &InterleaveInputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
     let sectors = (machines * sectors(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
     let most = budget.events as f64 * INTERRUPTS_SHARE;
     if interrupts <= most || budget == Budget::NONE {
         return Ok(());
     }
-    let parts = inputs.service.parts().into_iter();
+    let parts = inputs.service.list_parts().into_iter();
     let (longest, ms) = parts
         .max_by(|one, other| one.1.total_cmp(&other.1))
         .expect("a service has parts");
@@ -101,16 +101,16 @@ fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<()
     )))
 }
 
-fn sectors(inputs: &Inputs) -> u64 {
+fn sectors(inputs: &InterleaveInputs) -> u64 {
     let most = HEADS * u64::from(inputs.track.sectors_per_track);
-    let sectors = match inputs.serial {
+    let sectors = match inputs.serial_input {
         Some(_) => SECTORS / 4,
         None => SECTORS,
     };
     sectors.min(most)
 }
 
-fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> {
+fn job(inputs: &InterleaveInputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> {
     let sector_bytes = u64::from(inputs.track.sector_bytes);
     let size_bytes = sectors(inputs) * sector_bytes;
     let computer = Computer::read(
@@ -136,12 +136,12 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
 
 /// Settings of the modelled machine for the case: its drive, costs and interrupts. Nothing else
 /// takes time.
-fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
+fn settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
     let track = &inputs.track;
     let service = &inputs.service;
     let sectors = HEADS * u64::from(track.sectors_per_track);
-    let (tick_ms, clock_hz) = match &inputs.clock {
-        Some(clock) => (clock.tick_ms, clock.hz),
+    let (tick_ms, clock_hz) = match &inputs.clock_interrupts {
+        Some(clock) => (clock.tick_ms, clock.frequency_hz),
         None => (0.0, 10.0),
     };
     let ms = |value: f64| format!("{value:.9}");
@@ -149,7 +149,7 @@ fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
         ("drive.interleave", factor.to_string()),
         (
             "drive.spindle_rpm",
-            format!("{:.4}", track.rpm / (1.0 + SLOWER_SHARE)),
+            format!("{:.4}", track.rpm / (1.0 + RATE_LOSS_SHARE_MAX)),
         ),
         (
             "drive.sectors_per_track",
@@ -182,7 +182,7 @@ fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
         ("driver.strategy_ms", "0".to_owned()),
         ("driver.start_ms", ms(service.transfer_start_ms)),
     ];
-    if let Some(serial) = &inputs.serial {
+    if let Some(serial) = &inputs.serial_input {
         all.extend(serial_settings(serial, inputs.cpu_speed));
     }
     let setting = |(path, text): (&str, String)| Setting {
@@ -194,7 +194,7 @@ fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
 
 /// Settings of the serial lines on the modelled machine. The speed of the processor is part of
 /// their costs.
-fn serial_settings(serial: &Serial, cpu_speed: f64) -> Vec<(&'static str, String)> {
+fn serial_settings(serial: &SerialInput, cpu_speed: f64) -> Vec<(&'static str, String)> {
     let per_char = match serial.method {
         SerialMethod::Programmed | SerialMethod::PseudoDma => serial.us_per_char,
         SerialMethod::Dma => 0.0,
@@ -202,13 +202,13 @@ fn serial_settings(serial: &Serial, cpu_speed: f64) -> Vec<(&'static str, String
     let per_buffer = match serial.method {
         SerialMethod::Programmed => 0.0,
         SerialMethod::PseudoDma | SerialMethod::Dma => {
-            serial.done_us_per_char * f64::from(serial.buffer_chars)
+            serial.completion_us_per_char * f64::from(serial.buffer_chars)
         }
     };
     let us = |value: f64| format!("{:.6}", value / cpu_speed);
     vec![
-        ("host.serial_lines", serial.lines.to_string()),
-        ("host.serial_baud", serial.baud.to_string()),
+        ("host.serial_lines", serial.line_count.to_string()),
+        ("host.serial_baud", serial.baud_rate.to_string()),
         ("host.serial_us_per_char", us(per_char)),
         ("host.serial_us_per_buffer", us(per_buffer)),
         (

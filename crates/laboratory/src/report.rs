@@ -3,7 +3,7 @@
 
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
-use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_picture};
+use diskperf_analysis::report::html::{Picture, PrintedFigure, ReportedRun, choose_pictured_results};
 use diskperf_catalogue::{Catalogue, PublishedCell};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
@@ -14,7 +14,7 @@ use diskperf_timeline::{Run, World};
 /// # Errors
 ///
 /// Returns an error if the catalogue is faulty.
-pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, LaboratoryError> {
+pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<ReportedRun>, LaboratoryError> {
     let published = published(catalogue)?;
     let documents = published.document_names();
     let mut cells = Vec::new();
@@ -25,11 +25,11 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
                 .map_err(LaboratoryError::catalogue)?,
         );
     }
-    let one = |run: Run| Reported {
-        printed: printed(&cells, &run),
+    let one = |run: Run| ReportedRun {
+        printed_figures: printed(&cells, &run),
         run,
-        pictures: Vec::new(),
-        no_pictures: None,
+        pictures_by_result: Vec::new(),
+        no_pictures_reason: None,
     };
     Ok(runs.into_iter().map(one).collect())
 }
@@ -41,14 +41,14 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
 ///
 /// Returns the error of the modelled machine.
 pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
-    diskperf_models::model::run::traced(plan, (run, &worth_a_picture(run)), |trace| {
-        Picture::of(&trace)
+    diskperf_models::model::run::traced(plan, (run, &choose_pictured_results(run)), |trace| {
+        Picture::from_trace(&trace)
     })
 }
 
 /// Returns the published results of a run's system. The list is empty if settings change the
 /// system, because it is then a different one.
-fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<Printed> {
+fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<PrintedFigure> {
     let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
     if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
         return Vec::new();
@@ -60,11 +60,11 @@ fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<Printed> {
 }
 
 /// Converts a published cell to the throughput of a program, if the cell is a measured one.
-fn throughput(cell: &PublishedCell) -> Option<Printed> {
+fn throughput(cell: &PublishedCell) -> Option<PrintedFigure> {
     // `8K/1K`: the block and the fragment.
     let block = cell.filesystem.as_deref()?.split('/').next()?;
-    Some(Printed {
-        published: format!("{}, {}", cell.document()?, cell.table),
+    Some(PrintedFigure {
+        document: format!("{}, {}", cell.document()?, cell.table),
         program: cell.test.clone()?,
         filesystem: format!("ffs/{}", parse_size(block).ok()?),
         drives: cell.drives.unwrap_or(1),

@@ -24,7 +24,7 @@ mod statements;
 mod zachariassen;
 
 use crate::crew::{Threads, available_threads};
-use diskperf_analysis::accuracy::Card;
+use diskperf_analysis::accuracy::AccuracyCard;
 use diskperf_catalogue::{Catalogue, PublishedValues, Setting};
 use diskperf_machine::Budget;
 use diskperf_models::LaboratoryError;
@@ -85,7 +85,7 @@ pub const SEED: u64 = 1983;
 ///
 /// Returns an error if a document is unknown, if the catalogue or a setting is faulty, or if a
 /// machine fails.
-pub fn reproduce(catalogue: &Catalogue, options: &Options) -> Result<Card, LaboratoryError> {
+pub fn reproduce(catalogue: &Catalogue, options: &Options) -> Result<AccuracyCard, LaboratoryError> {
     reproduce_with(catalogue, options, &|_, _| ())
 }
 
@@ -98,7 +98,7 @@ pub fn reproduce_with(
     catalogue: &Catalogue,
     options: &Options,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Card, LaboratoryError> {
+) -> Result<AccuracyCard, LaboratoryError> {
     let crew = Watched {
         crew: &Threads(options.threads.max(1)),
         stop: &options.stop,

@@ -11,7 +11,7 @@ use crate::steady::LOCK_WAIT;
 use crate::store_path;
 pub use crate::store_path::failed as store_failed;
 use crate::store_path::failed;
-use diskperf_analysis::comparison::History;
+use diskperf_analysis::comparison::RunHistory;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
@@ -168,9 +168,9 @@ const EARLIER_RUNS_MAX: usize = 50;
 /// # Errors
 ///
 /// Returns an error if an existing store cannot be read.
-pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryError> {
+pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<RunHistory, LaboratoryError> {
     let Some(store) = existing_store(path) else {
-        return Ok(History::default());
+        return Ok(RunHistory::default());
     };
     let same = |heading: &RunHeading| {
         let of = |run: &Run| run.suite == heading.suite && is_there(heading, run);
@@ -181,7 +181,7 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
         .take(EARLIER_RUNS_MAX)
         .map(|heading| store.load(&heading.id))
         .collect();
-    Ok(History::of(earlier.map_err(failed)?))
+    Ok(RunHistory::from_runs(earlier.map_err(failed)?))
 }
 
 /// Reports whether a stored run had the same target as another run. Absolute paths are compared as

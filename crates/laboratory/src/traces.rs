@@ -8,7 +8,7 @@ mod files;
 pub use conversion::{Converted, convert};
 pub use files::files;
 
-use diskperf_analysis::trace::Trace;
+use diskperf_analysis::trace::TraceReport;
 use diskperf_blocktrace::transform::TraceTransform;
 pub use diskperf_blocktrace::{CsvColumns, Form, ReadOptions, TimeUnit};
 use diskperf_blocktrace::{DeviceIndex, TraceReader, TraceRecord, summary::Summarizer};
@@ -224,7 +224,7 @@ pub fn summarize(
     asked: &Asked,
     far: &Far,
     stop: &Arc<AtomicBool>,
-) -> Result<Trace, LaboratoryError> {
+) -> Result<TraceReport, LaboratoryError> {
     let mut opened = Opened::new(asked, far, stop)?;
     let mut summarizer = Summarizer::default();
     opened.each(stop, |record, _| {
@@ -233,11 +233,11 @@ pub fn summarize(
     })?;
     opened.check_requests(asked)?;
     let reader = &opened.reader;
-    Ok(Trace {
+    Ok(TraceReport {
         files: asked.files.iter().map(|file| name(file)).collect(),
-        form: reader.form().name(),
-        part: part(asked),
-        about: reader.facts().to_vec(),
+        format_name: reader.form().name(),
+        part_name: part(asked),
+        metadata: reader.facts().to_vec(),
         parts: reader.parts(),
         notices: reader.notices(),
         summary: summarizer.finish(reader.devices()),

@@ -1,15 +1,15 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
-use diskperf_analysis::accuracy::{Card, Choice, Quantity, Role};
-use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::accuracy::{AccuracyCard, ParameterOrigin, CellQuantity, CellRole};
+use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 use std::collections::BTreeSet;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ACCURACY.md");
 
-fn card(options: Options) -> Card {
+fn card(options: Options) -> AccuracyCard {
     reproduce(&Catalogue::embedded(), &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -24,7 +24,7 @@ fn the_page_is_what_the_models_give_on_any_number_of_threads() {
         ..Options::default()
     });
     assert!(one == two, "the card depends on the number of threads");
-    let page = report::card(&two, Format::Markdown, 0);
+    let page = report::render_card(&two, ReportFormat::Markdown, 0);
     let kept = std::fs::read_to_string(PAGE).unwrap_or_default();
     let differing = kept.lines().zip(page.lines()).find(|(old, new)| old != new);
     assert!(
@@ -36,7 +36,7 @@ fn the_page_is_what_the_models_give_on_any_number_of_threads() {
     free_parameters_are_free(&two);
 }
 
-fn every_published_cell_is_there(card: &Card) {
+fn every_published_cell_is_there(card: &AccuracyCard) {
     let published = Catalogue::embedded().published_values().unwrap();
     let ids: BTreeSet<&str> = card.cells.iter().map(|cell| cell.id.as_str()).collect();
     assert_eq!(ids.len(), card.cells.len(), "an id stands twice");
@@ -45,8 +45,8 @@ fn every_published_cell_is_there(card: &Card) {
             let id = printed.id.as_deref().unwrap();
             let cell = card.cells.iter().find(|cell| cell.id == id);
             let cell = cell.unwrap_or_else(|| panic!("{id} is missing"));
-            assert_eq!(cell.scored, printed.is_scored, "{id}");
-            assert_eq!(cell.same_as, printed.scored_as, "{id}");
+            assert_eq!(cell.is_scored, printed.is_scored, "{id}");
+            assert_eq!(cell.same_as_cell, printed.scored_as, "{id}");
             let values = [
                 printed.kb_per_s,
                 printed.blocks_per_s,
@@ -55,51 +55,51 @@ fn every_published_cell_is_there(card: &Card) {
                 printed.ratio,
             ];
             let value = values.into_iter().find_map(|value| value);
-            assert_eq!(cell.printed, value, "{id}");
+            assert_eq!(cell.printed_value, value, "{id}");
             // Context of machines that are not here has no model.
-            let modelled = cell.modelled.is_some_and(|value| value > 0.0);
+            let modelled = cell.modelled_value.is_some_and(|value| value > 0.0);
             assert!(modelled || cell.target.is_none(), "{id}");
-            assert_eq!(cell.phases, if cell.drives > 1 { 16 } else { 1 }, "{id}");
+            assert_eq!(cell.phase_count, if cell.drives > 1 { 16 } else { 1 }, "{id}");
             let by_chance = cell.drives == 1 && id.contains("initial-arbitration");
-            assert_eq!(cell.seeds, if by_chance { 4 } else { 1 }, "{id}");
-            assert_eq!(cell.spread.is_some(), cell.phases * cell.seeds > 1, "{id}");
+            assert_eq!(cell.seed_count, if by_chance { 4 } else { 1 }, "{id}");
+            assert_eq!(cell.seed_range.is_some(), cell.phase_count * cell.seed_count > 1, "{id}");
             if printed.has_cpu_share {
                 let share = card
                     .cells
                     .iter()
                     .find(|cell| cell.id == format!("{id}#cpu"));
                 let share = share.unwrap_or_else(|| panic!("{id}#cpu is missing"));
-                assert_eq!(share.quantity, Quantity::CpuPercent);
+                assert_eq!(share.quantity, CellQuantity::CpuPercent);
                 assert_eq!(
-                    share.scored,
+                    share.is_scored,
                     printed.is_scored && printed.drives == Some(1),
                     "{id}"
                 );
             }
             if !printed.is_measured {
-                assert_eq!(cell.role, Role::Prediction, "{id}");
+                assert_eq!(cell.role, CellRole::Prediction, "{id}");
                 assert_eq!(cell.error, None, "{id}");
             }
         }
     }
 }
 
-fn free_parameters_are_free(card: &Card) {
+fn free_parameters_are_free(card: &AccuracyCard) {
     let parameters = &card.parameters;
-    assert_eq!(parameters.calibrated, parameters.list.len());
+    assert_eq!(parameters.calibrated_count, parameters.list.len());
     assert_eq!(
-        parameters.calibrated,
-        parameters.fitted + parameters.by_hand + parameters.assumed
+        parameters.calibrated_count,
+        parameters.fitted_count + parameters.set_by_hand_count + parameters.assumed_count
     );
     for parameter in &parameters.list {
-        let starts = match parameter.choice {
-            Choice::Fitted => "calibrated on:",
-            Choice::ByHand => "calibrated by hand on:",
-            Choice::Assumed => "assumed:",
+        let starts = match parameter.origin {
+            ParameterOrigin::Fitted => "calibrated on:",
+            ParameterOrigin::SetByHand => "calibrated by hand on:",
+            ParameterOrigin::Assumed => "assumed:",
         };
-        let (path, source) = (&parameter.path, &parameter.source);
+        let (path, source) = (&parameter.path, &parameter.source_document);
         assert!(source.starts_with(starts), "{path}: {source}");
-        let by_cells = parameter.choice != Choice::Assumed;
+        let by_cells = parameter.origin != ParameterOrigin::Assumed;
         assert_eq!(by_cells, !parameter.cells.is_empty(), "{path}");
     }
 }
@@ -118,16 +118,16 @@ fn a_cell_that_a_number_was_chosen_by_is_no_prediction() {
                 // Nothing was measured that a number could have been chosen by.
                 continue;
             }
-            assert_eq!(cell.role, Role::Calibration, "{id}: {}", parameter.path);
+            assert_eq!(cell.role, CellRole::Calibration, "{id}: {}", parameter.path);
         }
     }
     let all = &card.summary[2];
     let parts = &card.summary[..2];
     assert_eq!(
-        all.cells,
-        parts.iter().map(|part| part.cells).sum::<usize>()
+        all.cell_count,
+        parts.iter().map(|part| part.cell_count).sum::<usize>()
     );
-    assert!(parts.iter().all(|part| part.cells > 0), "{parts:?}");
+    assert!(parts.iter().all(|part| part.cell_count > 0), "{parts:?}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_part_of_the_card_is_as_in_the_whole() {
         part.statements.is_empty(),
         "statements need the whole document"
     );
-    assert!(part.cells.iter().all(|cell| cell.table == "T2"));
+    assert!(part.cells.iter().all(|cell| cell.table_title == "T2"));
     let changed = card(Options {
         cells: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
         settings: vec![Setting {
@@ -155,8 +155,8 @@ fn a_part_of_the_card_is_as_in_the_whole() {
         ..Options::default()
     });
     for (before, after) in part.cells.iter().zip(&changed.cells) {
-        if before.quantity == Quantity::KbPerS {
-            assert!(after.modelled < before.modelled, "{}", before.id);
+        if before.quantity == CellQuantity::KbPerS {
+            assert!(after.modelled_value < before.modelled_value, "{}", before.id);
         }
     }
     assert_eq!(changed.settings, ["drive.spindle_rpm=1980"]);

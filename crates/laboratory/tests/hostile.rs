@@ -2,7 +2,7 @@
 //! shown, compared, explained, reported and exported, and tells a terminal nothing.
 
 use diskperf_analysis::comparison::compare;
-use diskperf_analysis::report::{self, Format, html};
+use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::explain::storage::{differences, explain_run};
 use diskperf_laboratory::report::reported;
@@ -335,25 +335,25 @@ fn assert_text(what: &str, text: &str) {
     assert_eq!(found, None, "{what}: {text:?}");
 }
 
-const FORMATS: [Format; 4] = [Format::Table, Format::Json, Format::Csv, Format::Markdown];
+const FORMATS: [ReportFormat; 4] = [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::Markdown];
 
 fn show_all(runs: &[Run]) {
     let compared = compare(runs);
     for format in FORMATS {
-        assert_text("runs", &report::runs(runs, format, 80));
-        assert_text("comparison", &report::comparison(&compared, format, 80));
+        assert_text("runs", &report::render_runs(runs, format, 80));
+        assert_text("comparison", &report::render_comparison(&compared, format, 80));
     }
     for run in runs {
-        assert_text("details", &report::details(run, 80));
+        assert_text("details", &report::render_details(run, 80));
     }
-    let page = html::page(&reported(&Catalogue::embedded(), runs.to_vec()).unwrap());
+    let page = html::render_page(&reported(&Catalogue::embedded(), runs.to_vec()).unwrap());
     assert!(!page.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
     let told: Vec<_> = runs.iter().map(|run| explain_run(run.clone())).collect();
     for told in told.iter().flatten() {
         for format in FORMATS {
             assert_text(
                 "explanation",
-                &report::explanation(&told.explanation, format, 80),
+                &report::render_explanation(&told.explanation, format, 80),
             );
         }
     }
@@ -361,7 +361,7 @@ fn show_all(runs: &[Run]) {
         && let Ok(found) = differences(a, b)
     {
         for format in FORMATS {
-            assert_text("differences", &report::differences(&found, format, 80));
+            assert_text("differences", &report::render_differences(&found, format, 80));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! sector more or less decides.
 
 use diskperf_analysis::interleave::{
-    Clock, Inputs, Serial, SerialMethod, Service, Track, calculate,
+    ClockInterrupts, InterleaveInputs, SerialInput, SerialMethod, ServiceTimes, TrackFormat, calculate_interleave,
 };
 use diskperf_laboratory::interleave::modelled;
 use diskperf_machine::Budget;
@@ -27,8 +27,8 @@ impl Draw {
         low + (high - low) * (self.below(1 << 30) as f64 / (1_u64 << 30) as f64)
     }
 
-    fn track(&mut self) -> Track {
-        Track {
+    fn track(&mut self) -> TrackFormat {
+        TrackFormat {
             rpm: [2400.0, 3000.0, 3600.0][self.below(3) as usize],
             sectors_per_track: [9, 16, 17, 26, 32][self.below(5) as usize],
             spare_sectors_per_track: self.below(2) as u32,
@@ -38,7 +38,7 @@ impl Draw {
 
     /// Parts that together take up to five sectors; a tenth of the cases ends
     /// within half a sector of where the next one begins.
-    fn service(&mut self, track: &Track, at_edge: bool) -> Service {
+    fn service(&mut self, track: &TrackFormat, at_edge: bool) -> ServiceTimes {
         let sector_ms = track.sector_ms();
         let total = if at_edge {
             let edge = 1.0 + self.below(4) as f64;
@@ -49,7 +49,7 @@ impl Draw {
         let shares: Vec<f64> = (0..7).map(|_| self.between(0.05, 1.0)).collect();
         let sum: f64 = shares.iter().sum();
         let part = |number: usize| total * shares[number] / sum;
-        Service {
+        ServiceTimes {
             interrupt_latency_ms: part(0),
             driver_ms: part(1),
             transfer_start_ms: part(2),
@@ -60,23 +60,23 @@ impl Draw {
         }
     }
 
-    fn serial(&mut self) -> Serial {
+    fn serial(&mut self) -> SerialInput {
         let method = [
             SerialMethod::Programmed,
             SerialMethod::PseudoDma,
             SerialMethod::Dma,
         ][self.below(3) as usize];
         let programmed = method == SerialMethod::Programmed;
-        Serial {
-            lines: 1 + self.below(3) as u32,
-            baud: [1200, 9600][self.below(2) as usize],
+        SerialInput {
+            line_count: 1 + self.below(3) as u32,
+            baud_rate: [1200, 9600][self.below(2) as usize],
             method,
             us_per_char: match method {
                 SerialMethod::Programmed => self.between(50.0, 250.0),
                 SerialMethod::PseudoDma => self.between(50.0, 150.0),
                 SerialMethod::Dma => 0.0,
             },
-            done_us_per_char: if programmed {
+            completion_us_per_char: if programmed {
                 0.0
             } else {
                 self.between(5.0, 50.0)
@@ -90,18 +90,18 @@ impl Draw {
         }
     }
 
-    fn inputs(&mut self, at_edge: bool) -> Inputs {
+    fn inputs(&mut self, at_edge: bool) -> InterleaveInputs {
         let track = self.track();
-        Inputs {
+        InterleaveInputs {
             service: self.service(&track, at_edge),
             cpu_speed: 1.0,
-            clock: (self.below(2) == 0).then(|| Clock {
-                hz: [50.0, 60.0, 100.0][self.below(3) as usize],
+            clock_interrupts: (self.below(2) == 0).then(|| ClockInterrupts {
+                frequency_hz: [50.0, 60.0, 100.0][self.below(3) as usize],
                 tick_ms: self.between(0.1, 1.5),
             }),
-            serial: (self.below(3) == 0).then(|| self.serial()),
-            read_ahead: false,
-            outstanding: 1,
+            serial_input: (self.below(3) == 0).then(|| self.serial()),
+            has_read_ahead: false,
+            outstanding_reads: 1,
             track,
         }
     }
@@ -118,22 +118,22 @@ fn the_calculation_finds_the_factor_that_the_machine_is_best_at() {
         // More than the processor has is refused by both.
         let (inputs, mut found) = loop {
             let inputs = draw.inputs(number % 10 == 0);
-            let found = calculate(&inputs, None).expect("a case in range");
+            let found = calculate_interleave(&inputs, None).expect("a case in range");
             let shares = found.interruptions.iter().map(|one| one.processor_share);
             if shares.sum::<f64>() < 0.9 {
                 break (inputs, found);
             }
         };
-        let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
+        let factors: Vec<u32> = found.factor_results.iter().map(|row| row.factor).collect();
         let how = (u64::from(number), 2);
         let rates = modelled(&inputs, &factors, how, Budget::USUAL, &Arc::default());
-        found.compare(&rates.expect("a case that the machine can be given"));
+        found.set_modelled_rates(&rates.expect("a case that the machine can be given"));
         let (own, best) = (
-            found.recommended.factor,
-            found.modelled_best().expect("rates"),
+            found.recommended_factor.factor,
+            found.best_modelled_factor().expect("rates"),
         );
         // As good a factor as the best, to within what chance moves.
-        let rate = |factor| found.factor(factor).and_then(|row| row.modelled_kb_per_s);
+        let rate = |factor| found.find_factor(factor).and_then(|row| row.modelled_kb_per_s);
         if own == best {
             same += 1;
             continue;
@@ -142,7 +142,7 @@ fn the_calculation_finds_the_factor_that_the_machine_is_best_at() {
             "case {number}: calculated {own}, modelled {best} ({:?} and {:?} KB/s), {}: {inputs:?}",
             rate(own),
             rate(best),
-            found.responsible.name()
+            found.limiting_cost.name()
         );
         nearly += u32::from(own.abs_diff(best) == 1);
     }

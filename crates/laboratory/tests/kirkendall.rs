@@ -1,10 +1,10 @@
 //! Kirkendall 1989: the card of the Atari ST under Minix.
 
-use diskperf_analysis::accuracy::{Card, Role};
+use diskperf_analysis::accuracy::{AccuracyCard, CellRole};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
 
-fn card(settings: &[(&str, &str)]) -> Card {
+fn card(settings: &[(&str, &str)]) -> AccuracyCard {
     let setting = |(path, text): &(&str, &str)| Setting {
         path: (*path).to_owned(),
         text: (*text).to_owned(),
@@ -20,16 +20,16 @@ fn card(settings: &[(&str, &str)]) -> Card {
 #[test]
 fn nine_tenths_of_the_cells_are_within_ten_per_cent() {
     let card = card(&[]);
-    let scored: Vec<_> = card.cells.iter().filter(|cell| cell.counts()).collect();
+    let scored: Vec<_> = card.cells.iter().filter(|cell| cell.counts_in_score()).collect();
     assert_eq!((card.cells.len(), scored.len()), (42, 30));
     let near = |cell: &&&_| -> bool {
-        let cell: &diskperf_analysis::accuracy::Cell = cell;
+        let cell: &diskperf_analysis::accuracy::AccuracyCell = cell;
         cell.error.is_some_and(|error| error.abs() <= 0.10)
     };
     assert!(scored.iter().filter(near).count() >= 27);
-    assert!(card.bars.iter().all(|bar| bar.met), "{:?}", card.bars);
-    assert!(card.parameters.calibrated <= 9);
-    let predicted = scored.iter().filter(|cell| cell.role == Role::Prediction);
+    assert!(card.accuracy_bars.iter().all(|bar| bar.is_met), "{:?}", card.accuracy_bars);
+    assert!(card.parameters.calibrated_count <= 9);
+    let predicted = scored.iter().filter(|cell| cell.role == CellRole::Prediction);
     assert!(predicted.count() >= 15, "most cells were not looked at");
     // What nobody measured stands under the card.
     let findings: usize = card.statements.iter().map(|one| one.findings.len()).sum();
@@ -38,9 +38,9 @@ fn nine_tenths_of_the_cells_are_within_ten_per_cent() {
 
 #[test]
 fn the_drive_s_period_is_what_the_blocks_wait_for() {
-    let rate = |card: &Card, id: &str| {
+    let rate = |card: &AccuracyCard, id: &str| {
         let cell = card.cells.iter().find(|cell| cell.id.ends_with(id));
-        cell.and_then(|cell| cell.modelled)
+        cell.and_then(|cell| cell.modelled_value)
             .expect("a modelled cell")
     };
     let before = card(&[]);

@@ -4,7 +4,7 @@
 //! As WebAssembly, `explained(number)` returns the address of a text, after its length in four
 //! bytes, lowest first; it stays where it is. As a program, the text is printed.
 
-use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::Alone;
 use diskperf_models::explain::{Means, Subject, explain};
@@ -38,7 +38,7 @@ fn text(number: u64) -> Result<String, LaboratoryError> {
         progress: &|_, _| (),
     };
     let (explanation, _) = explain(&subject, &means)?;
-    Ok(report::explanation(&explanation, Format::Json, 0))
+    Ok(report::render_explanation(&explanation, ReportFormat::Json, 0))
 }
 
 /// Explains a case and returns where its text is.

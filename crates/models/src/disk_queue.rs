@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_analysis::disk_queue::{Depth, DiskQueue, Order};
+use diskperf_analysis::disk_queue::{DepthFigures, DiskQueueReport, OrderFigures};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::disk::closed::{Closed, Served, positioning_bounds_ms};
 use diskperf_device::disk::device::DiskSpecification;
@@ -44,7 +44,7 @@ pub struct Asked<'a> {
 ///
 /// Returns an error if the system or a setting is faulty, if the system has no such drive or the
 /// drive is no disk with firmware, if an order is unknown, or if requests are no whole sectors.
-pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue, LaboratoryError> {
+pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueueReport, LaboratoryError> {
     let computer = Computer::read(catalogue, asked.target, asked.settings)?;
     let place = (asked.drive as usize).wrapping_sub(1);
     let name = computer.drive_names.get(place).ok_or_else(|| {
@@ -89,26 +89,26 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
     let alone_ms = serve(Policy::Fcfs, 1).mean_service_ms();
     let bounds_ms = positioning_bounds_ms(&mechanism, asked.depths);
     let transfer_ms = transfer_ms(&mechanism, sectors);
-    let depth = |(depth, bound_ms): (&u32, f64)| Depth {
-        depth: *depth,
-        bound_ms: bound_ms + transfer_ms,
-        orders: orders
+    let depth = |(depth, bound_ms): (&u32, f64)| DepthFigures {
+        queue_depth: *depth,
+        service_bound_ms: bound_ms + transfer_ms,
+        order_figures: orders
             .iter()
             .map(|(name, policy)| order(name, &serve(*policy, *depth), alone_ms))
             .collect(),
     };
     let (v_scan_share, aged_sptf_ms_per_s) = numbers(disk.queue.policy);
-    Ok(DiskQueue {
+    Ok(DiskQueueReport {
         queue_depth: disk.queue_depth,
         age_limit_ms: disk.queue.age_limit_ms,
-        without_effect: without_effect(catalogue, asked, disk)?,
+        settings_without_effect: without_effect(catalogue, asked, disk)?,
         v_scan_share,
         aged_sptf_ms_per_s,
-        what: format!("{name} of {}", asked.target),
+        target: format!("{name} of {}", asked.target),
         block_bytes: asked.block_bytes,
-        requests: asked.requests,
+        request_count: asked.requests,
         seed: asked.seed,
-        own: own_name(disk.queue.policy).to_owned(),
+        own_order: own_name(disk.queue.policy).to_owned(),
         depths: asked.depths.iter().zip(bounds_ms).map(depth).collect(),
     })
 }
@@ -162,16 +162,16 @@ fn reading(disk: &DiskSpecification) -> MechanismSpecification {
     }
 }
 
-fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
+fn order(name: &str, served: &Served, alone_ms: f64) -> OrderFigures {
     let mean_ms = served.mean_service_ms();
-    Order {
+    OrderFigures {
         name: name.to_owned(),
-        mean_ms,
+        mean_service_ms: mean_ms,
         iops: 1000.0 / mean_ms,
-        gain: alone_ms / mean_ms,
+        gain_over_fcfs: alone_ms / mean_ms,
         mean_response_ms: served.mean_response_ms(),
-        p99_ms: served.response_ms(0.99),
-        longest_ms: served.response_ms(1.0),
+        p99_response_ms: served.response_ms(0.99),
+        max_response_ms: served.response_ms(1.0),
     }
 }
 

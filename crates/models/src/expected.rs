@@ -173,18 +173,18 @@ fn value(found: f64, of: &DataSheetExpectation) -> ExpectedValue {
     let off_share = found / of.expected_value - 1.0;
     let settings = of.settings.iter();
     ExpectedValue {
-        what: of.figure.name().to_owned(),
-        words: of.figure.description().to_owned(),
+        figure: of.figure.name().to_owned(),
+        description: of.figure.description().to_owned(),
         unit: of.figure.unit().to_owned(),
-        depth: of.depth,
+        queue_depth: of.depth,
         settings: settings
             .map(|(key, value)| format!("drive.{key}={value}"))
             .collect(),
-        expected: of.expected_value,
-        found,
-        off_share,
+        expected_value: of.expected_value,
+        modelled_value: found,
+        deviation_share: off_share,
         tolerance_share: of.tolerance_share,
-        met: off_share.abs() <= of.tolerance_share,
+        is_within_tolerance: off_share.abs() <= of.tolerance_share,
         source: of.source.clone(),
     }
 }

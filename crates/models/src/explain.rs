@@ -17,8 +17,8 @@ use crate::files::Files;
 use crate::model::computer::Computer;
 use crate::plan::{self, ModelPlan, step_title, title};
 use changes::{Change, Kind};
-use diskperf_analysis::explanation::verdict::verdict;
-use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
+use diskperf_analysis::explanation::verdict::write_verdict;
+use diskperf_analysis::explanation::{TimeAccount, Counterfactual, Explanation, ProgramExplanation};
 use diskperf_battery::{Job, Suite};
 use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
@@ -161,7 +161,7 @@ pub fn explain(
     }
     let mut links = programs
         .iter()
-        .flat_map(|one| &one.account.utilisation.links);
+        .flat_map(|one| &one.time_account.utilisation.link_shares);
     if links.any(|share| *share > 0.0) {
         notes.push("interface transfer: time of data on the drive's link while no sector of the request passes under the head; when both overlap, the time counts as media transfer".to_owned());
     }
@@ -176,7 +176,7 @@ pub fn explain(
         notes.push("gain: share of its time that the program would save with one change, or with two (*) that save more together than the sum of both".to_owned());
     }
     let explanation = Explanation {
-        what: format!("{} on {}", plan.suite.name, subject.name),
+        subject: format!("{} on {}", plan.suite.name, subject.name),
         programs,
         notes,
     };
@@ -232,15 +232,15 @@ fn program(
     (job, computer): (&Job, &Computer),
     (trace, before_issue_ns): (&Trace, Option<f64>),
 ) -> ProgramExplanation {
-    let account = Account::in_open_loop(trace, before_issue_ns);
+    let account = TimeAccount::from_open_loop_trace(trace, before_issue_ns);
     let account = account.expect("every program is timed");
     ProgramExplanation {
         program: title(job),
         filesystem: computer.filesystem(),
-        drives: plan.drives as u32,
-        verdict: verdict(&account),
-        account,
-        accounted: None,
+        drive_count: plan.drives as u32,
+        verdict_sentences: write_verdict(&account),
+        time_account: account,
+        accounted_cpu: None,
         unwritten_share: None,
         counterfactuals: Vec::new(),
         tails: Vec::new(),
@@ -303,8 +303,8 @@ fn counterfactuals(
         let one = |change: usize| -> Option<Counterfactual> {
             Some(Counterfactual {
                 change: all[change].words.clone(),
-                elapsed: elapsed(change, step)?,
-                beats_sum: false,
+                elapsed_time: elapsed(change, step)?,
+                exceeds_sum_of_parts: false,
             })
         };
         let mut found: Vec<Counterfactual> = (0..single.len()).filter_map(one).collect();
@@ -313,16 +313,16 @@ fn counterfactuals(
             let (Some(both), Some(first), Some(second)) = (both, one(*first), one(*second)) else {
                 continue;
             };
-            let sum = first.gain(as_is) + second.gain(as_is);
-            if both.gain(as_is) > sum.max(first.gain(as_is)).max(second.gain(as_is)) + BEATS {
+            let sum = first.relative_gain(as_is) + second.relative_gain(as_is);
+            if both.relative_gain(as_is) > sum.max(first.relative_gain(as_is)).max(second.relative_gain(as_is)) + BEATS {
                 found.push(Counterfactual {
-                    beats_sum: true,
+                    exceeds_sum_of_parts: true,
                     ..both
                 });
             }
         }
-        found.retain(|one| one.gain(as_is).abs() >= NOTHING);
-        found.sort_by_key(|one| (one.elapsed, one.change.clone()));
+        found.retain(|one| one.relative_gain(as_is).abs() >= NOTHING);
+        found.sort_by_key(|one| (one.elapsed_time, one.change.clone()));
         found
     };
     Ok((0..base.len()).map(of_step).collect())

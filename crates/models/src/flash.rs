@@ -5,7 +5,7 @@ mod dies;
 mod written;
 
 use crate::error::LaboratoryError;
-use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, Spare};
+use diskperf_analysis::flash::{PolicyAmplification, WriteCliff, DieUtilisation, FlashReport, FlashDrive, SpareFigures};
 use diskperf_ftl::{Past, Policy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
@@ -47,7 +47,7 @@ pub struct Asked {
 /// # Errors
 ///
 /// Returns an error for a number out of range or an unknown policy.
-pub fn flash(asked: &Asked) -> Result<Flash, LaboratoryError> {
+pub fn flash(asked: &Asked) -> Result<FlashReport, LaboratoryError> {
     check(asked)?;
     let policies = (asked.policies.iter())
         .map(|name| Ok((name.as_str(), policy(name)?)))
@@ -60,15 +60,15 @@ pub fn flash(asked: &Asked) -> Result<Flash, LaboratoryError> {
         None => "uniform random writes".to_owned(),
         Some((writes, space)) => format!("{writes} % of the writes to {space} % of the space"),
     };
-    Ok(Flash {
+    Ok(FlashReport {
         drive: asked.drive,
         superblock_units: asked.superblock_units,
-        writes,
-        trimmed: asked.trimmed,
+        write_pattern: writes,
+        trimmed_share: asked.trimmed,
         seed: asked.seed,
-        depths: asked.depths.iter().map(|&it| dies_at(asked, it)).collect(),
-        cliffs: cliffs(&asked.drive, &spares),
-        spares,
+        die_utilisation: asked.depths.iter().map(|&it| dies_at(asked, it)).collect(),
+        write_cliffs: cliffs(&asked.drive, &spares),
+        spare_figures: spares,
     })
 }
 
@@ -77,7 +77,7 @@ fn of_spare(
     spare: f64,
     policies: &[(&str, Policy)],
     hot: Option<(u8, u8)>,
-) -> Result<Spare, LaboratoryError> {
+) -> Result<SpareFigures, LaboratoryError> {
     let shares = hot.map(|(writes, space)| (f64::from(writes) / 100.0, f64::from(space) / 100.0));
     let left = analytic::spare_after_trim(spare, asked.trimmed);
     let policies = policies
@@ -89,11 +89,11 @@ fn of_spare(
             Ok(of_policy(name, formula, model, &asked.drive))
         })
         .collect::<Result<Vec<_>, LaboratoryError>>()?;
-    Ok(Spare {
-        spare,
+    Ok(SpareFigures {
+        spare_share: spare,
         over_provisioning: spare / (1.0 - spare),
-        pools: shares.map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
-        policies,
+        pool_amplification: shares.map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
+        policy_amplification: policies,
     })
 }
 
@@ -121,43 +121,43 @@ fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -
     }
 }
 
-fn of_policy(name: &str, formula: Option<f64>, model: f64, drive: &FlashDrive) -> Amplification {
+fn of_policy(name: &str, formula: Option<f64>, model: f64, drive: &FlashDrive) -> PolicyAmplification {
     let of_units = |bytes: u64| bytes as f64 / UNIT_BYTES as f64;
     // A victim's page has as many valid units as the victim on average.
     let together = (of_units(drive.sensed_bytes) * (1.0 - 1.0 / model)).max(1.0);
     let copy_us = drive.read_us / together + drive.transfer_us;
     let random_write_iops = analytic::random_writes_per_s(
-        f64::from(drive.dies),
+        f64::from(drive.die_count),
         model,
         (drive.program_us / 1e6, of_units(drive.program_bytes)),
         copy_us / 1e6,
     );
-    Amplification {
+    PolicyAmplification {
         policy: name.to_owned(),
-        formula,
-        model,
+        formula_amplification: formula,
+        modelled_amplification: model,
         random_write_iops,
-        terabytes_written: drive.capacity_bytes as f64 * drive.cycles / model / 1e12,
-        drive_writes_per_day: analytic::drive_writes_per_day(drive.cycles, model, drive.years),
+        terabytes_written: drive.capacity_bytes as f64 * drive.erase_cycles / model / 1e12,
+        drive_writes_per_day: analytic::drive_writes_per_day(drive.erase_cycles, model, drive.warranty_years),
     }
 }
 
-fn dies_at(asked: &Asked, depth: u32) -> DieUse {
-    let (drive, dies) = (&asked.drive, f64::from(asked.drive.dies));
-    let model = dies::busy(drive.dies, depth, asked.seed);
-    DieUse {
-        depth,
-        formula: analytic::utilisation_of(drive.dies, depth, 0.0),
-        many_dies: analytic::utilisation(f64::from(depth) / dies, 0.0),
-        bound: analytic::dies_hit(dies, f64::from(depth)),
-        model,
+fn dies_at(asked: &Asked, depth: u32) -> DieUtilisation {
+    let (drive, dies) = (&asked.drive, f64::from(asked.drive.die_count));
+    let model = dies::busy(drive.die_count, depth, asked.seed);
+    DieUtilisation {
+        queue_depth: depth,
+        busy_dies_formula: analytic::utilisation_of(drive.die_count, depth, 0.0),
+        busy_share_many_dies: analytic::utilisation(f64::from(depth) / dies, 0.0),
+        busy_dies_bound: analytic::dies_hit(dies, f64::from(depth)),
+        busy_dies_modelled: model,
         iops: model * dies * 1e6 / (drive.read_us + drive.transfer_us),
     }
 }
 
-fn cliffs(drive: &FlashDrive, spares: &[Spare]) -> Vec<Cliff> {
+fn cliffs(drive: &FlashDrive, spares: &[SpareFigures]) -> Vec<WriteCliff> {
     // Bytes per microsecond are MB/s.
-    let sequential = f64::from(drive.dies) * drive.program_bytes as f64 / drive.program_us;
+    let sequential = f64::from(drive.die_count) * drive.program_bytes as f64 / drive.program_us;
     let buffer = |name: String, out_mb_per_s: f64| {
         cliff(
             name,
@@ -171,13 +171,13 @@ fn cliffs(drive: &FlashDrive, spares: &[Spare]) -> Vec<Cliff> {
         sequential,
     )];
     for of in spares {
-        let Some(first) = of.policies.first() else {
+        let Some(first) = of.policy_amplification.first() else {
             continue;
         };
         let name = format!(
             "write buffer, random writes, {} at {:.1} % spare",
             first.policy,
-            100.0 * of.spare
+            100.0 * of.spare_share
         );
         cliffs.push(buffer(
             name,
@@ -201,16 +201,16 @@ fn cliff(
     (bytes, in_mb_per_s): (u64, f64),
     out_mb_per_s: f64,
     then_mb_per_s: f64,
-) -> Cliff {
+) -> WriteCliff {
     let full_after_s = analytic::buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
-    Cliff {
+    WriteCliff {
         name,
-        bytes,
-        in_mb_per_s,
-        out_mb_per_s,
+        cache_bytes: bytes,
+        fill_mb_per_s: in_mb_per_s,
+        drain_mb_per_s: out_mb_per_s,
         full_after_s,
         accepted_bytes: full_after_s.map(|s| s * in_mb_per_s * 1e6),
-        then_mb_per_s,
+        after_mb_per_s: then_mb_per_s,
     }
 }
 
@@ -281,7 +281,7 @@ fn check(asked: &Asked) -> Result<(), LaboratoryError> {
 }
 
 fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
-    let dies = f64::from(drive.dies);
+    let dies = f64::from(drive.die_count);
     in_range(
         "--dies",
         dies,
@@ -342,11 +342,11 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
         ),
         (
             "--cycles",
-            drive.cycles,
+            drive.erase_cycles,
             (1.0, 1e7),
             "erase cycles that a block endures",
         ),
-        ("--years", drive.years, (0.01, 100.0), "years of warranty"),
+        ("--years", drive.warranty_years, (0.01, 100.0), "years of warranty"),
     ] {
         in_range(option, value, range, what)?;
     }

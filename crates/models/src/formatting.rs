@@ -2,7 +2,7 @@
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_analysis::formatting::Formatting;
+use diskperf_analysis::formatting::FormattingTime;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::maintenance::{NoMaintenance, maintain};
 use diskperf_timeline::Nanoseconds;
@@ -17,7 +17,7 @@ pub fn formatting(
     catalogue: &Catalogue,
     (target, settings): (&str, &[Setting]),
     (drive, passes): (u32, u32),
-) -> Result<Formatting, LaboratoryError> {
+) -> Result<FormattingTime, LaboratoryError> {
     let computer = Computer::read(catalogue, target, settings)?;
     let place = (drive as usize).wrapping_sub(1);
     let times = maintain(&computer.specification, place).map_err(|error| {
@@ -31,12 +31,12 @@ pub fn formatting(
             ),
         })
     })?;
-    Ok(Formatting {
-        what: format!("{} of {target}", computer.drive_names[place]),
-        tracks: times.tracks,
-        revolution: Nanoseconds(times.revolution.0),
-        format: Nanoseconds(times.format.0),
-        verify_pass: Nanoseconds(times.verify_pass.0),
-        passes,
+    Ok(FormattingTime {
+        drive_name: format!("{} of {target}", computer.drive_names[place]),
+        track_count: times.tracks,
+        revolution_time: Nanoseconds(times.revolution.0),
+        format_time: Nanoseconds(times.format.0),
+        verify_pass_time: Nanoseconds(times.verify_pass.0),
+        verify_pass_count: passes,
     })
 }

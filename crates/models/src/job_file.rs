@@ -68,5 +68,5 @@ pub fn log_paths(job: &JobDefinition) -> impl Iterator<Item = PathBuf> {
 
 /// Parses the text of a job file that was read.
 pub fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
-    fio_jobs::parse(text).map_err(LaboratoryError::request)
+    fio_jobs::parse_stored_job(text).map_err(LaboratoryError::request)
 }

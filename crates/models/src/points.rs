@@ -14,8 +14,8 @@ use crate::model::version::{MODEL_VERSION, fingerprint};
 use crate::plan::model::{check_name, plan_of_point};
 use crate::plan::{ModelPlan, key};
 use crate::rig::repeat_unobserved;
-use diskperf_analysis::quantity::judged_s;
-use diskperf_analysis::summary::Summary;
+use diskperf_analysis::quantity::judged_duration_s;
+use diskperf_analysis::summary::ResultSummary;
 use diskperf_battery::Job;
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
@@ -172,14 +172,14 @@ impl Study {
             repetitions,
             ..stand(plan, &plan.computers[0]).result(job, task, protocol)
         };
-        kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
+        kept.sort_by(|(one, _), (other, _)| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
-        let summary = Summary::in_world(World::Model, &result);
+        let summary = ResultSummary::summarize_in_world(World::Model, &result);
         Ok(ProgramFigures {
             program: title.clone(),
             filesystem: result.filesystem,
             drives: result.drives,
-            kept: summary.kept as u32,
+            kept: summary.kept_count as u32,
             kb_per_s: summary.kb_per_s,
             durable_kb_per_s: summary.durable_kb_per_s,
             cpu_percent: summary.cpu_percent,

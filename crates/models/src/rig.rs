@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Task};
 use crate::observer::{Event, Nobody, Observer};
-use diskperf_analysis::quantity::judged_s;
+use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
 use diskperf_battery::{Companies, Job};
@@ -137,7 +137,7 @@ pub fn repeat(
 /// Reports whether the repetitions suffice before their maximum number is reached.
 fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     match protocol.steady {
-        Some(rule) => is_steady(&summary::rates(repetitions), &rule),
+        Some(rule) => is_steady(&summary::round_rates(repetitions), &rule),
         None => is_sure(repetitions, protocol),
     }
 }
@@ -244,7 +244,7 @@ fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;
     };
-    let times: Vec<f64> = undisturbed(repetitions).map(judged_s).collect();
+    let times: Vec<f64> = undisturbed(repetitions).map(judged_duration_s).collect();
     if times.len() < REPETITIONS_MIN {
         return false;
     }

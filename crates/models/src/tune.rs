@@ -11,7 +11,7 @@ pub mod over;
 pub mod point;
 pub mod search;
 
-pub use diskperf_analysis::tuning::Goal;
+pub use diskperf_analysis::tuning::TuningGoal;
 
 use crate::crew::{Crew, results};
 use crate::error::LaboratoryError;
@@ -19,7 +19,7 @@ use crate::files::Files;
 use crate::plan::ModelPlan;
 use crate::plan::bare_names::is_bare;
 use crate::plan::model::{check_name, names_of};
-use diskperf_analysis::tuning::{Figures, Key, Method, Outcome, Places, Searched, Spread, Tuned};
+use diskperf_analysis::tuning::{ProgramFigures, TunedParameter, SearchMethod, PointOutcome, GridPoint, SearchKind, SeedSpread, TuningResult};
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::DriveSpecification;
 use diskperf_timeline::Experiment;
@@ -45,10 +45,10 @@ pub fn values_of(key: &str, values: &str) -> Result<Vec<String>, LaboratoryError
 /// Memory for the results of points of earlier searches.
 pub trait PointMemory: Sync {
     /// Returns the known figures of a point with this number of programs.
-    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>>;
+    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<ProgramFigures>>;
 
     /// Stores the figures of a point.
-    fn keep(&self, fingerprint: String, figures: &[Figures]);
+    fn keep(&self, fingerprint: String, figures: &[ProgramFigures]);
 
     /// Makes stored points durable, so that they outlive the search.
     fn flush(&self);
@@ -59,11 +59,11 @@ pub trait PointMemory: Sync {
 pub struct NoMemory;
 
 impl PointMemory for NoMemory {
-    fn find(&self, _fingerprint: &str, _programs: usize) -> Option<Vec<Figures>> {
+    fn find(&self, _fingerprint: &str, _programs: usize) -> Option<Vec<ProgramFigures>> {
         None
     }
 
-    fn keep(&self, _fingerprint: String, _figures: &[Figures]) {}
+    fn keep(&self, _fingerprint: String, _figures: &[ProgramFigures]) {}
 
     fn flush(&self) {}
 }
@@ -79,7 +79,7 @@ pub struct Search {
     /// Parameters to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
     /// Quantity that the search optimizes.
-    pub goal: Goal,
+    pub goal: TuningGoal,
     /// Maximum number of combinations that are run.
     pub budget: u64,
     /// Number of seeds with which the best and the current settings are run again.
@@ -110,7 +110,7 @@ pub fn tune(
     search: &Search,
     memory: &dyn PointMemory,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Tuned, LaboratoryError> {
+) -> Result<TuningResult, LaboratoryError> {
     let mut overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let search = &Search {
         experiment: with_job_file((&search.experiment, &*search.files), &search.target, &overs)?,
@@ -135,12 +135,12 @@ pub fn tune(
     for over in &overs {
         check_key(&subject, &today, over)?;
     }
-    let keys: Vec<Key> = overs.iter().map(|over| key(over, &today)).collect();
+    let keys: Vec<TunedParameter> = overs.iter().map(|over| key(over, &today)).collect();
     let nearest =
         |over: &Over| own_value(&today, &over.path).and_then(|own| over.nearest_place(&own));
     let space = Space {
         lengths: overs.iter().map(|over| over.values.len()).collect(),
-        ordered: keys.iter().map(|key| key.ordered).collect(),
+        ordered: keys.iter().map(|key| key.is_ordered).collect(),
         today: overs
             .iter()
             .map(|over| nearest(over).unwrap_or(0))
@@ -203,32 +203,32 @@ fn blank(
     search: &Search,
     (today, moved): (&ModelPlan, Moved),
     overs: &[Over],
-    keys: Vec<Key>,
+    keys: Vec<TunedParameter>,
     combinations: u64,
-) -> Tuned {
+) -> TuningResult {
     let sizes = today.suite.jobs().map(|job| today.size(job));
     let how_much = moved.told(search, today);
-    Tuned {
+    TuningResult {
         suite: today.suite.name.clone(),
         target: search.target.clone(),
         goal: search.goal,
         programs: titles(today, overs),
-        keys,
+        parameters: keys,
         points: BTreeMap::new(),
-        today: Vec::new(),
-        method: Method {
-            search: Searched::Exhaustive,
-            combinations,
-            tried: 0,
-            impossible: 0,
-            around: 0,
-            from_store: 0,
-            budget: search.budget,
+        today_figures: Vec::new(),
+        method: SearchMethod {
+            kind: SearchKind::Exhaustive,
+            combination_count: combinations,
+            tried_count: 0,
+            impossible_count: 0,
+            neighbour_count: 0,
+            from_store_count: 0,
+            run_budget: search.budget,
             size_bytes: sizes.collect(),
-            repetitions: repetitions(today),
+            repetition_range: repetitions(today),
             seed: search.experiment.seed,
         },
-        spread: None,
+        seed_spread: None,
         samples: None,
         notes: today.notes.iter().cloned().chain(how_much).collect(),
     }
@@ -243,14 +243,14 @@ struct Tuner<'a> {
     titles: Vec<String>,
     expected: usize,
     done: AtomicUsize,
-    tuned: Tuned,
+    tuned: TuningResult,
     tried: u64,
     from_store: u64,
 }
 
 #[derive(Clone)]
 struct Wanted {
-    places: Option<Places>,
+    places: Option<GridPoint>,
     share: Share,
     turn: Turn,
 }
@@ -267,7 +267,7 @@ impl Tuner<'_> {
             share: Share::Full,
             turn,
         };
-        (self.tuned.today, _) = self.figures(&as_it_is, || Ok(today.clone()))?;
+        (self.tuned.today_figures, _) = self.figures(&as_it_is, || Ok(today.clone()))?;
         if self.tuned.today_value().is_none() {
             return Err(LaboratoryError::Request(format!(
                 "{} has no {} on {}, so no --goal {}: its calls are not timed",
@@ -278,30 +278,30 @@ impl Tuner<'_> {
             )));
         }
         let how = search::search(space, self.search.budget, self.search.experiment.seed, self)?;
-        self.tuned.method.search = how;
-        if self.tuned.best().is_none() {
+        self.tuned.method.kind = how;
+        if self.tuned.best_point().is_none() {
             return Err(self.all_impossible());
         }
         self.surround()?;
-        self.tuned.method.tried = self.tried;
-        self.tuned.method.from_store = self.from_store;
+        self.tuned.method.tried_count = self.tried;
+        self.tuned.method.from_store_count = self.from_store;
         let outcomes = self.tuned.points.values();
-        let impossible = outcomes.filter(|outcome| outcome.figures().is_none());
-        self.tuned.method.impossible = impossible.count() as u64;
+        let impossible = outcomes.filter(|outcome| outcome.measured_figures().is_none());
+        self.tuned.method.impossible_count = impossible.count() as u64;
         self.spread()
     }
 
     fn all_impossible(&self) -> LaboratoryError {
         let mut outcomes = self.tuned.points.iter();
         let first = outcomes.find_map(|(places, outcome)| match outcome {
-            Outcome::Impossible(why) => Some((places, why)),
-            Outcome::Ran(_) => None,
+            PointOutcome::Impossible(why) => Some((places, why)),
+            PointOutcome::Measured(_) => None,
         });
         LaboratoryError::Request(match first {
             Some((places, why)) => format!(
                 "none of the {} combinations tried is possible; {}: {why}",
                 self.tuned.points.len(),
-                self.tuned.settings(places)
+                self.tuned.describe_settings(places)
             ),
             None => "no combination was tried: give a larger --budget".to_owned(),
         })
@@ -312,10 +312,10 @@ impl Tuner<'_> {
     /// behind it.
     fn surround(&mut self) -> Result<(), LaboratoryError> {
         let before = self.tried;
-        while let Some(best) = self.tuned.best().cloned() {
+        while let Some(best) = self.tuned.best_point().cloned() {
             let mut unknown = self.unknown_beside(&best);
             if unknown.is_empty()
-                && let Some(away) = self.tuned.away_from_cliffs(&best)
+                && let Some(away) = self.tuned.step_away_from_cliffs(&best)
             {
                 unknown = self.unknown_beside(&away);
             }
@@ -324,13 +324,13 @@ impl Tuner<'_> {
             }
             self.merits(&unknown, Share::Full)?;
         }
-        self.tuned.method.around = self.tried - before;
+        self.tuned.method.neighbour_count = self.tried - before;
         Ok(())
     }
 
-    fn unknown_beside(&self, point: &Places) -> Vec<Places> {
-        let beside = self.tuned.neighbours(point).into_iter();
-        let mut unknown: Vec<Places> = beside.map(|(_, beside)| beside).collect();
+    fn unknown_beside(&self, point: &GridPoint) -> Vec<GridPoint> {
+        let beside = self.tuned.list_neighbours(point).into_iter();
+        let mut unknown: Vec<GridPoint> = beside.map(|(_, beside)| beside).collect();
         unknown.push(point.clone());
         unknown.retain(|point| !self.tuned.points.contains_key(point));
         unknown
@@ -338,13 +338,13 @@ impl Tuner<'_> {
 
     /// Runs the best, the safe and the current settings with several seeds and phases.
     fn spread(&mut self) -> Result<(), LaboratoryError> {
-        let Some(best) = self.tuned.best().cloned() else {
+        let Some(best) = self.tuned.best_point().cloned() else {
             return Ok(());
         };
         if self.search.seeds == 0 {
             return Ok(());
         }
-        let safe = self.tuned.safe().cloned();
+        let safe = self.tuned.safe_point().cloned();
         let mut settings = vec![None, Some(best)];
         settings.extend(safe.map(Some));
         let drives = &self.subject.today()?.computers[0].specification.drives;
@@ -359,7 +359,7 @@ impl Tuner<'_> {
                 phase: ((u64::from(phase) << 32) / u64::from(phases)) as u32,
             })
             .collect();
-        let of = |places: &Option<Places>| {
+        let of = |places: &Option<GridPoint>| {
             let places = places.clone();
             let turns = turns.iter();
             turns
@@ -375,7 +375,7 @@ impl Tuner<'_> {
         let mut values = Vec::new();
         for outcome in self.run_all(&wanted) {
             let value = outcome.and_then(|(figures, _)| {
-                self.search.goal.value(&figures).ok_or_else(|| {
+                self.search.goal.value_of_programs(&figures).ok_or_else(|| {
                     LaboratoryError::Work("a run with another seed has no figures".to_owned())
                 })
             });
@@ -383,17 +383,17 @@ impl Tuner<'_> {
         }
         let mut parts = values.chunks(turns.len()).map(<[f64]>::to_vec);
         let mut next = || parts.next().unwrap_or_default();
-        self.tuned.spread = Some(Spread {
-            seeds: self.search.seeds,
-            phases,
-            today: next(),
-            best: next(),
-            safe: next(),
+        self.tuned.seed_spread = Some(SeedSpread {
+            seed_count: self.search.seeds,
+            phase_count: phases,
+            today_values: next(),
+            best_values: next(),
+            safe_values: next(),
         });
         Ok(())
     }
 
-    fn run_all(&self, wanted: &[Wanted]) -> Vec<Result<(Vec<Figures>, bool), LaboratoryError>> {
+    fn run_all(&self, wanted: &[Wanted]) -> Vec<Result<(Vec<ProgramFigures>, bool), LaboratoryError>> {
         results(&*self.search.crew, wanted.len(), |number| {
             let one = &wanted[number];
             let result = self.figures(one, || self.plan(one));
@@ -423,7 +423,7 @@ impl Tuner<'_> {
         &self,
         wanted: &Wanted,
         plan: impl FnOnce() -> Result<ModelPlan, LaboratoryError>,
-    ) -> Result<(Vec<Figures>, bool), LaboratoryError> {
+    ) -> Result<(Vec<ProgramFigures>, bool), LaboratoryError> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
@@ -441,7 +441,7 @@ impl Tuner<'_> {
 impl Evaluate for Tuner<'_> {
     fn merits(
         &mut self,
-        points: &[Places],
+        points: &[GridPoint],
         share: Share,
     ) -> Result<Vec<Option<f64>>, LaboratoryError> {
         let wanted: Vec<Wanted> = points
@@ -462,14 +462,14 @@ impl Evaluate for Tuner<'_> {
                     if share == Share::Full {
                         self.from_store += u64::from(known);
                     }
-                    Outcome::Ran(figures)
+                    PointOutcome::Measured(figures)
                 }
                 Err(LaboratoryError::Interrupted) => return Err(LaboratoryError::Interrupted),
-                Err(error) => Outcome::Impossible(error.brief()),
+                Err(error) => PointOutcome::Impossible(error.brief()),
             };
             let value = outcome
-                .figures()
-                .and_then(|figures| self.search.goal.value(figures));
+                .measured_figures()
+                .and_then(|figures| self.search.goal.value_of_programs(figures));
             merits.push(value.map(|value| self.search.goal.gain(1.0, value) + 1.0));
             if share == Share::Full {
                 self.tried += 1;

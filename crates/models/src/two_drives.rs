@@ -1,6 +1,6 @@
 //! Parameters that all pairs of drives share, from `catalogue/published/notes.toml`.
 
-use diskperf_analysis::accuracy::TwoDrives;
+use diskperf_analysis::accuracy::TwoDriveSettings;
 use serde::Deserialize;
 
 /// Text of the file `catalogue/published/notes.toml`.
@@ -34,10 +34,10 @@ pub fn pair() -> Pair {
 }
 
 /// Returns the parameters of all pairs of drives, in the form of the accuracy card.
-pub fn two_drives() -> TwoDrives {
+pub fn two_drives() -> TwoDriveSettings {
     let pair = pair();
-    TwoDrives {
-        phases: pair.phases,
+    TwoDriveSettings {
+        phase_count: pair.phases,
         speed_difference_share: pair.speed_difference_share,
     }
 }

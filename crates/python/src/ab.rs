@@ -6,7 +6,7 @@ use crate::errors::{request_exception, to_exception};
 use crate::interruptible::run_interruptible;
 use crate::run::{Run, StoreArgument, open_recorder, unstored_message};
 use diskperf_analysis::comparison::compare;
-use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
 use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
@@ -77,8 +77,8 @@ impl AbArguments<'_> {
             budget,
             min_time,
             blocks: checked_count(py, "blocks", self.blocks, REPETITIONS_MAX)?,
-            limits: Limits {
-                min_effect: checked_share(py, "min_effect", self.min_effect)?,
+            limits: DecisionLimits {
+                effect_share_min: checked_share(py, "min_effect", self.min_effect)?,
             },
             fail_over: checked_optional_share(py, "fail_over", self.fail_over)?,
             seed: self.seed,

@@ -4,7 +4,7 @@ use crate::errors::to_exception;
 use crate::interruptible::run_interruptible;
 use crate::run::ChartParts;
 use diskperf_analysis::accuracy;
-use diskperf_analysis::report::{self, Format, html};
+use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
 use diskperf_machine::Budget;
@@ -16,24 +16,24 @@ use std::sync::Arc;
 /// Accuracy card with its tables and charts.
 #[pyclass(frozen, module = "diskperf._native")]
 pub(crate) struct Card {
-    accuracy_card: accuracy::Card,
+    accuracy_card: accuracy::AccuracyCard,
 }
 
 #[pymethods]
 impl Card {
     /// Returns the JSON of `diskperf reproduce --format json`.
     fn json(&self) -> String {
-        report::card(&self.accuracy_card, Format::Json, 0)
+        report::render_card(&self.accuracy_card, ReportFormat::Json, 0)
     }
 
     /// Returns the tables of `diskperf reproduce`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        report::card(&self.accuracy_card, Format::Table, width)
+        report::render_card(&self.accuracy_card, ReportFormat::Table, width)
     }
 
     /// Returns the charts of the card's page.
     fn charts(&self) -> Vec<ChartParts> {
-        let charts = html::card_charts(&self.accuracy_card).into_iter();
+        let charts = html::build_card_charts(&self.accuracy_card).into_iter();
         charts.map(ChartParts::from).collect()
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::{Run, StoreArgument};
-use diskperf_analysis::comparison::{Comparison, Gate, Terms, compare_on};
-use diskperf_analysis::report::{self, Format};
-use diskperf_analysis::statistics::interleaved::Limits;
+use diskperf_analysis::comparison::{Comparison, GateOutcome, ComparisonTerms, compare_with_terms};
+use diskperf_analysis::report::{self, ReportFormat};
+use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_laboratory::runs;
 use diskperf_timeline as timeline;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ impl Compared {
     /// Creates a comparison that is checked against a limit, if one is given.
     pub(crate) fn with_limit(mut comparison: Comparison, fail_over: Option<f64>) -> Self {
         if let Some(limit) = fail_over {
-            comparison.hold_to(limit);
+            comparison.apply_gate(limit);
         }
         Self { comparison }
     }
@@ -29,29 +29,29 @@ impl Compared {
 impl Compared {
     /// Returns the JSON of `diskperf compare --format json`.
     fn json(&self) -> String {
-        report::comparison(&self.comparison, Format::Json, 0)
+        report::render_comparison(&self.comparison, ReportFormat::Json, 0)
     }
 
     /// Returns the table of `diskperf compare`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        report::comparison(&self.comparison, Format::Table, width)
+        report::render_comparison(&self.comparison, ReportFormat::Table, width)
     }
 
     /// Returns the outcome of the limit: `kept`, `exceeded`, `cannot_tell` or `missing`; `None`
     /// without a limit.
     fn gate(&self) -> Option<&'static str> {
-        let gated = self.comparison.gated.as_ref()?;
+        let gated = self.comparison.gate_result.as_ref()?;
         Some(match gated.outcome {
-            Gate::Kept => "kept",
-            Gate::Exceeded => "exceeded",
-            Gate::CannotTell => "cannot_tell",
-            Gate::Missing => "missing",
+            GateOutcome::WithinLimit => "kept",
+            GateOutcome::LimitExceeded => "exceeded",
+            GateOutcome::Undecided => "cannot_tell",
+            GateOutcome::ResultMissing => "missing",
         })
     }
 
     /// Returns the reasons why the limit is exceeded or its outcome is unknown.
     fn failures(&self) -> Vec<String> {
-        let gated = self.comparison.gated.iter();
+        let gated = self.comparison.gate_result.iter();
         let failures = gated.flat_map(|gated| &gated.failures);
         failures.map(ToString::to_string).collect()
     }
@@ -76,11 +76,11 @@ pub(crate) fn compare(
         Some(StoreArgument::StoreAt(path)) => runs::history(Some(path), &compared),
         Some(StoreArgument::DefaultStore(false)) => Ok(Default::default()),
     });
-    let terms = Terms {
-        limits: min_effect.map(|min_effect| Limits { min_effect }),
+    let terms = ComparisonTerms {
+        limits: min_effect.map(|min_effect| DecisionLimits { effect_share_min: min_effect }),
         history: history.map_err(|error| to_exception(py, &error))?,
     };
-    let comparison = py.detach(|| compare_on(&compared, &terms));
+    let comparison = py.detach(|| compare_with_terms(&compared, &terms));
     Ok(Compared::with_limit(comparison, fail_over))
 }
 

@@ -7,9 +7,9 @@ use crate::interruptible::run_interruptible;
 use crate::run::Run;
 use crate::spans::span_columns;
 use diskperf_analysis::explanation::Explanation as Found;
-use diskperf_analysis::explanation::difference::Differences as FoundDifferences;
-use diskperf_analysis::perfetto::perfetto;
-use diskperf_analysis::report::{self, Format};
+use diskperf_analysis::explanation::difference::ExplanationDifferences as FoundDifferences;
+use diskperf_analysis::perfetto::encode_trace;
+use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::{Experiment, LaboratoryError};
@@ -68,12 +68,12 @@ pub(crate) struct Explanation {
 impl Explanation {
     /// Returns the JSON of `diskperf explain --format json`.
     fn json(&self) -> String {
-        report::explanation(&self.explanation, Format::Json, 0)
+        report::render_explanation(&self.explanation, ReportFormat::Json, 0)
     }
 
     /// Returns the tables of `diskperf explain`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        report::explanation(&self.explanation, Format::Table, width)
+        report::render_explanation(&self.explanation, ReportFormat::Table, width)
     }
 
     /// Returns a row for each span of the explained repetitions.
@@ -86,7 +86,7 @@ impl Explanation {
         let named = self.explanation.programs.iter().zip(&self.traces);
         let named =
             named.map(|(one, trace)| (format!("{} {}", one.program, one.filesystem), trace));
-        Cow::Owned(perfetto(&named.collect::<Vec<_>>()))
+        Cow::Owned(encode_trace(&named.collect::<Vec<_>>()))
     }
 }
 
@@ -123,12 +123,12 @@ pub(crate) struct Differences {
 impl Differences {
     /// Returns the JSON of `diskperf explain A B --format json`.
     fn json(&self) -> String {
-        report::differences(&self.differences, Format::Json, 0)
+        report::render_differences(&self.differences, ReportFormat::Json, 0)
     }
 
     /// Returns the tables of `diskperf explain A B`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        report::differences(&self.differences, Format::Table, width)
+        report::render_differences(&self.differences, ReportFormat::Table, width)
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::columns::Columns;
 use crate::table::{TableBuilder, to_signed};
 use diskperf_analysis::quantity::Quantity;
-use diskperf_analysis::statistics::Interval;
-use diskperf_analysis::summary::Summary;
-use diskperf_analysis::summary::load::{self, Latency};
+use diskperf_analysis::statistics::ConfidenceInterval;
+use diskperf_analysis::summary::ResultSummary;
+use diskperf_analysis::summary::load::{self, LatencySummary};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, WorkerMeasure};
 
 /// Returns a row for each program and file system, in the order of the suite's table.
@@ -13,8 +13,8 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
     let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
-    let summaries = ordered.iter().map(|one| Summary::in_world(run.world, one));
-    let summaries: Vec<Summary> = summaries.collect();
+    let summaries = ordered.iter().map(|one| ResultSummary::summarize_in_world(run.world, one));
+    let summaries: Vec<ResultSummary> = summaries.collect();
     let results = || ordered.iter();
     let of = || summaries.iter();
     TableBuilder::default()
@@ -23,22 +23,22 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
         .integer_column("drives", results().map(|one| i64::from(one.drives)))
         .integer_column("size_bytes", results().map(|one| to_signed(one.size_bytes)))
         .text_column("cache", results().map(|one| one.cache.name()))
-        .integer_column("kept", of().map(|one| one.kept as i64))
+        .integer_column("kept", of().map(|one| one.kept_count as i64))
         .number_column("kb_per_s", of().map(|one| one.kb_per_s))
         .number_column("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
         .number_column("cpu_percent", of().map(|one| one.cpu_percent))
         .number_column("elapsed_s", of().map(|one| one.elapsed_s))
-        .number_column("durable_elapsed_s", of().map(|one| one.durable_s))
+        .number_column("durable_elapsed_s", of().map(|one| one.durable_elapsed_s))
         .number_column("cpu_s", of().map(|one| one.cpu_s))
         .number_column(
             "kb_per_s_low",
-            of().map(|one| one.interval.map(|it| it.low)),
+            of().map(|one| one.speed_interval.map(|it| it.min)),
         )
         .number_column(
             "kb_per_s_high",
-            of().map(|one| one.interval.map(|it| it.high)),
+            of().map(|one| one.speed_interval.map(|it| it.max)),
         )
-        .number_column("calls", of().map(|one| one.calls))
+        .number_column("calls", of().map(|one| one.call_count))
         .number_column("mean_call_ns", of().map(|one| one.mean_call_ns))
         .integer_column(
             "read_p50_ns",
@@ -60,11 +60,11 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
         .number_column("iops", of().map(|one| Some(one.load.as_ref()?.iops)))
         .number_column(
             "iops_low",
-            of().map(|one| Some(one.load.as_ref()?.iops_interval?.low)),
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.min)),
         )
         .number_column(
             "iops_high",
-            of().map(|one| Some(one.load.as_ref()?.iops_interval?.high)),
+            of().map(|one| Some(one.load.as_ref()?.iops_interval?.max)),
         )
         .number_column(
             "mb_per_s",
@@ -72,22 +72,22 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
         )
         .integer_column(
             "depth",
-            of().map(|one| Some(i64::from(one.load.as_ref()?.depth))),
+            of().map(|one| Some(i64::from(one.load.as_ref()?.queue_depth_max))),
         )
         .integer_column(
             "workers",
-            of().map(|one| Some(i64::from(one.load.as_ref()?.workers))),
+            of().map(|one| Some(i64::from(one.load.as_ref()?.worker_count))),
         )
-        .flag_column("steady", of().map(|one| Some(one.steady?.attained)))
-        .number_column("steady_at_s", of().map(|one| one.steady?.at_s))
-        .text_column("cliff_cache", of().map(|one| Some(one.cliff?.cache.name())))
+        .flag_column("steady", of().map(|one| Some(one.steady?.is_attained)))
+        .number_column("steady_at_s", of().map(|one| one.steady?.attained_at_s))
+        .text_column("cliff_cache", of().map(|one| Some(one.cache_cliff?.cache.name())))
         .integer_column(
             "cliff_at_bytes",
-            of().map(|one| Some(one.cliff?.at_bytes as i64)),
+            of().map(|one| Some(one.cache_cliff?.written_bytes_at_cliff as i64)),
         )
         .number_column(
             "cliff_past_share",
-            of().map(|one| Some(one.cliff?.past_share)),
+            of().map(|one| Some(one.cache_cliff?.past_cache_share)),
         )
         .number_column("unwritten_share", of().map(|one| one.unwritten_share))
         .number_column("read_share", of().map(|one| one.load.as_ref()?.read_share))
@@ -114,25 +114,25 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
         .into_columns()
 }
 
-fn response_latency(summary: &Summary) -> Option<&Latency> {
+fn response_latency(summary: &ResultSummary) -> Option<&LatencySummary> {
     summary.load.as_ref()?.response.as_ref()
 }
 
 /// Returns rows for each operation of each program with several requests in flight: one for the
 /// response time, one for the time in the submitting call.
 pub(crate) fn latency_columns(run: &Run) -> Columns {
-    let mut rows: Vec<(String, &ProgramResult, &str, &str, Latency)> = Vec::new();
+    let mut rows: Vec<(String, &ProgramResult, &str, &str, LatencySummary)> = Vec::new();
     for result in &run.results {
-        let summary = Summary::in_world(run.world, result);
-        for one in summary.load.into_iter().flat_map(|load| load.latency) {
-            for (part, latency) in [("response", one.response), ("submit", one.submit)] {
+        let summary = ResultSummary::summarize_in_world(run.world, result);
+        for one in summary.load.into_iter().flat_map(|load| load.operation_summaries) {
+            for (part, latency) in [("response", one.response_latency), ("submit", one.submit_latency)] {
                 let row = |latency| (result.key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
     }
     let of = || rows.iter().map(|(.., latency)| latency);
-    let (low, high) = (|it: Interval| it.low, |it: Interval| it.high);
+    let (low, high) = (|it: ConfidenceInterval| it.min, |it: ConfidenceInterval| it.max);
     TableBuilder::default()
         .text_column("program", rows.iter().map(|(title, ..)| title.as_str()))
         .text_column(
@@ -141,7 +141,7 @@ pub(crate) fn latency_columns(run: &Run) -> Columns {
         )
         .text_column("operation", rows.iter().map(|(_, _, name, ..)| *name))
         .text_column("part", rows.iter().map(|(_, _, _, part, _)| *part))
-        .integer_column("count", of().map(|one| to_signed(one.count)))
+        .integer_column("count", of().map(|one| to_signed(one.request_count)))
         .number_column("p50_us", of().map(|one| one.p50_us))
         .number_column("p50_us_low", of().map(|one| one.p50_interval.map(low)))
         .number_column("p50_us_high", of().map(|one| one.p50_interval.map(high)))
@@ -160,7 +160,7 @@ pub(crate) fn series_columns(run: &Run) -> Columns {
     let repetitions = numbered_repetitions(run);
     let mut rows = Vec::new();
     for one in &repetitions {
-        let intervals = load::series(one.repetition).into_iter();
+        let intervals = load::build_series(one.repetition).into_iter();
         rows.extend(intervals.map(|interval| (one, interval)));
     }
     let of = || rows.iter().map(|(_, interval)| interval);
@@ -175,7 +175,7 @@ pub(crate) fn series_columns(run: &Run) -> Columns {
             "discarded",
             rows.iter().map(|(one, _)| one.repetition.discarded),
         )
-        .number_column("at_s", of().map(|one| one.at_s))
+        .number_column("at_s", of().map(|one| one.start_s))
         .number_column("iops", of().map(|one| one.iops))
         .number_column("mb_per_s", of().map(|one| one.mb_per_s))
         .number_column("p99_us", of().map(|one| one.p99_us))
@@ -251,7 +251,7 @@ pub(crate) fn repetition_columns(run: &Run) -> Columns {
 /// Returns a function that computes a percentile of a repetition; `None` unless several requests
 /// were in flight.
 fn percentile_figure(quantity: Quantity) -> impl Fn(&Repetition) -> Option<f64> {
-    move |one| quantity.figure(one)
+    move |one| quantity.figure_of_repetition(one)
 }
 
 /// Returns a row for each stage of each worker's elapsed time.

@@ -2,13 +2,13 @@
 
 use crate::errors::{request_exception, to_exception};
 use crate::interruptible::run_interruptible;
-use diskperf_analysis::disk_queue::DiskQueue;
+use diskperf_analysis::disk_queue::DiskQueueReport;
 use diskperf_analysis::expected::ExpectedFigures;
-use diskperf_analysis::flash::{Flash, FlashDrive};
+use diskperf_analysis::flash::{FlashReport, FlashDrive};
 use diskperf_analysis::real_drives::RealDrives;
-use diskperf_analysis::recorded::Observed;
-use diskperf_analysis::report::{self, Format};
-use diskperf_analysis::trace::Trace;
+use diskperf_analysis::recorded::RecordingSummary;
+use diskperf_analysis::report::{self, ReportFormat};
+use diskperf_analysis::trace::TraceReport;
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
 use diskperf_laboratory::reproduce::real_drives;
@@ -26,23 +26,23 @@ use std::time::Duration;
 pub(crate) struct Finding(FindingKind);
 
 enum FindingKind {
-    Trace(Box<Trace>),
-    Queue(DiskQueue),
-    Flash(Box<Flash>),
+    Trace(Box<TraceReport>),
+    Queue(DiskQueueReport),
+    Flash(Box<FlashReport>),
     Drives(RealDrives),
     Expected(ExpectedFigures),
-    Recorded(Box<Observed>),
+    Recorded(Box<RecordingSummary>),
 }
 
 impl Finding {
-    fn render(&self, format: Format, width: u16) -> String {
+    fn render(&self, format: ReportFormat, width: u16) -> String {
         match &self.0 {
-            FindingKind::Trace(of) => report::trace(of, format, width),
-            FindingKind::Queue(of) => report::disk_queue(of, format, width),
-            FindingKind::Flash(of) => report::flash(of, format, width),
-            FindingKind::Drives(of) => report::real_drives(of, format, width),
-            FindingKind::Expected(of) => report::expected(of, format, width),
-            FindingKind::Recorded(of) => report::recorded(of, format, width),
+            FindingKind::Trace(of) => report::render_trace(of, format, width),
+            FindingKind::Queue(of) => report::render_disk_queue(of, format, width),
+            FindingKind::Flash(of) => report::render_flash(of, format, width),
+            FindingKind::Drives(of) => report::render_real_drives(of, format, width),
+            FindingKind::Expected(of) => report::render_expected(of, format, width),
+            FindingKind::Recorded(of) => report::render_recording(of, format, width),
         }
     }
 }
@@ -51,12 +51,12 @@ impl Finding {
 impl Finding {
     /// Returns the JSON of the command with `--format json`.
     fn json(&self) -> String {
-        self.render(Format::Json, 0)
+        self.render(ReportFormat::Json, 0)
     }
 
     /// Returns the tables of the command, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        self.render(Format::Table, width)
+        self.render(ReportFormat::Table, width)
     }
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult
         depths: asked.depths,
         seed: asked.seed,
         drive: FlashDrive {
-            dies: drive.dies,
+            die_count: drive.dies,
             program_bytes: drive.program_bytes,
             program_us: drive.program_us,
             sensed_bytes: drive.sensed_bytes,
@@ -227,8 +227,8 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult
             arrival_mb_per_s: drive.arrival_mb_per_s,
             cache_bytes: drive.cache_bytes,
             cache_mb_per_s: drive.cache_mb_per_s,
-            cycles: drive.cycles,
-            years: drive.years,
+            erase_cycles: drive.cycles,
+            warranty_years: drive.years,
         },
     };
     let found = run_interruptible(py, |_| flash::flash(&asked))?;

@@ -5,7 +5,7 @@ use crate::columns::Columns;
 use crate::errors::{request_exception, to_exception};
 use crate::figures;
 use crate::interruptible::run_interruptible;
-use diskperf_analysis::report::{self, FioFormat, Format, html};
+use diskperf_analysis::report::{self, FioFormat, ReportFormat, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::recording::{Place, Recording};
@@ -117,7 +117,7 @@ impl Run {
 
     /// Returns the JSON of `diskperf run --format json`.
     fn json(&self) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Json, 0)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Json, 0)
     }
 
     /// Returns the JSON of `diskperf run --format fio-json`, or of `fio-json+`.
@@ -126,13 +126,13 @@ impl Run {
             true => FioFormat::JsonPlus,
             false => FioFormat::Json,
         };
-        let printed = report::fio_json(std::slice::from_ref(&self.run), format);
+        let printed = report::render_fio_json(std::slice::from_ref(&self.run), format);
         printed.map_err(|error| request_exception(py, format!("{error}; to_json() has every run")))
     }
 
     /// Returns the table of `diskperf run`, at most `width` columns wide.
     fn text(&self, width: u16) -> String {
-        report::runs(std::slice::from_ref(&self.run), Format::Table, width)
+        report::render_runs(std::slice::from_ref(&self.run), ReportFormat::Table, width)
     }
 
     /// Returns the text of the file that `diskperf export` writes.
@@ -271,7 +271,7 @@ pub(crate) fn charts(py: Python<'_>, runs: Vec<PyRef<'_, Run>>) -> PyResult<Vec<
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
         let reported = reported(&load_catalogue(None)?, runs)?;
-        Ok(html::charts(&reported))
+        Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| to_exception(py, &error))?;
     Ok(drawn.into_iter().map(ChartParts::from).collect())
@@ -289,7 +289,7 @@ pub(crate) struct ChartParts {
 impl From<html::Chart> for ChartParts {
     fn from(chart: html::Chart) -> Self {
         Self {
-            specification: chart.spec.to_string(),
+            specification: chart.vega_spec.to_string(),
             name: chart.name,
             title: chart.title,
             caption: chart.caption,

@@ -51,6 +51,19 @@ impl Data {
         })
     }
 
+    /// Opens a file of the drive's size that is not changed: what is written is kept in memory.
+    /// The file is locked against a server that would change it.
+    ///
+    /// # Errors
+    ///
+    /// The file has another size, is no regular file, is written by a server, or cannot be opened.
+    pub fn copy_on_write(path: &Path, size_bytes: u64) -> Result<Self, ServeError> {
+        let base = FileData::open(path, size_bytes, true)?;
+        Ok(Self {
+            store: Store::Memory(MemoryData::new(Some(base))),
+        })
+    }
+
     /// Reads bytes from an offset.
     ///
     /// # Errors
@@ -59,9 +72,8 @@ impl Data {
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         match &self.store {
             Store::Memory(memory) => memory.read(offset, bytes),
-            Store::File(file) => return file.read(offset, bytes),
+            Store::File(file) => file.read(offset, bytes),
         }
-        Ok(())
     }
 
     /// Writes bytes at an offset.
@@ -81,13 +93,12 @@ impl Data {
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// The file cannot be written, or there is no memory.
     pub fn zero(&self, offset: u64, bytes: u64, keep_allocated: bool) -> io::Result<()> {
         match &self.store {
             Store::Memory(memory) => memory.zero(offset, bytes),
-            Store::File(file) => return file.zero(offset, bytes, keep_allocated),
+            Store::File(file) => file.zero(offset, bytes, keep_allocated),
         }
-        Ok(())
     }
 
     /// Returns the extents of a range, from its start, neighbours being of different kinds; at
@@ -98,7 +109,7 @@ impl Data {
     /// The file's holes cannot be read.
     pub fn extents(&self, offset: u64, bytes: u64, count_max: usize) -> io::Result<Vec<Extent>> {
         match &self.store {
-            Store::Memory(memory) => Ok(memory.extents(offset, bytes, count_max)),
+            Store::Memory(memory) => memory.extents(offset, bytes, count_max),
             Store::File(file) => file.extents(offset, bytes, count_max),
         }
     }

@@ -8,6 +8,7 @@ pub use request::{Arrival, Client, Completed, Outcome, RequestKind, ServedReques
 use self::core::{Core, Delivery};
 use crate::{Clock, ServeError};
 use diskperf_device::Drive;
+use diskperf_device::faults::{FaultEffects, FaultState, Faults, TakenStrikes};
 use diskperf_sim::Time;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,10 +56,25 @@ impl ServedDrive {
     ///
     /// The thread cannot be started.
     pub fn start(drive: Drive, clock: Clock, keeps_arrivals: bool) -> Result<Self, ServeError> {
+        let faults = Faults::new(&[], drive.device().sectors(), drive.device().sector_bytes());
+        Self::start_with_faults(drive, faults, clock, keeps_arrivals)
+    }
+
+    /// Starts the thread of a drive with faults.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn start_with_faults(
+        drive: Drive,
+        faults: Faults,
+        clock: Clock,
+        keeps_arrivals: bool,
+    ) -> Result<Self, ServeError> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
             clock,
-            core: Mutex::new(Core::new(drive, keeps_arrivals)),
+            core: Mutex::new(Core::new(drive, faults, keeps_arrivals)),
             earlier: Condvar::new(),
             version: AtomicU64::new(0),
             spin: match processors {
@@ -78,17 +94,44 @@ impl ServedDrive {
     }
 
     /// Submits a request, which arrives now. The client learns of its completion by
-    /// [`Client::complete`], perhaps before this returns and perhaps on this thread.
-    pub fn submit(&self, client: &Arc<dyn Client>, tag: u64, request: ServedRequest) {
+    /// [`Client::complete`], perhaps before this returns and perhaps on this thread. Returns what
+    /// faults do to its data.
+    pub fn submit(
+        &self,
+        client: &Arc<dyn Client>,
+        tag: u64,
+        request: ServedRequest,
+    ) -> FaultEffects {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
         core.advance(now);
-        core.submit(Delivery::new(client, tag), request, now);
+        let effects = core.submit(Delivery::new(client, tag), request, now);
         core.advance(now);
         let completed = core.take_completed();
         self.shared.wake_if_earlier(&mut core, now);
         drop(core);
         deliver(completed);
+        effects
+    }
+
+    /// Switches a fault on or off by its name. Returns whether the drive has such a fault.
+    pub fn switch_fault(&self, name: &str, is_on: bool) -> bool {
+        let mut core = self.shared.lock();
+        let now = self.shared.clock.now();
+        core.advance(now);
+        let is_known = core.switch_fault(name, is_on, now);
+        self.shared.wake_if_earlier(&mut core, now);
+        is_known
+    }
+
+    /// Returns the state of each fault.
+    pub fn fault_states(&self) -> Vec<FaultState> {
+        self.shared.lock().faults().states()
+    }
+
+    /// Removes and returns the strikes of faults since the last call.
+    pub fn take_strikes(&self) -> TakenStrikes {
+        self.shared.lock().faults_mut().take_strikes()
     }
 
     /// Ends serving: requests in flight are returned to their clients with

@@ -6,7 +6,7 @@ pub enum ServeError {
     /// The request names something that cannot be served or used.
     #[error("{0}")]
     Request(String),
-    /// A name, entry or setting of the catalogue is wrong.
+    /// A name, entry or setting of the catalogue, or a file of faults is wrong.
     #[error("{0}")]
     Catalogue(Box<diskperf_catalogue::Errors>),
     /// The request was right, and serving failed.

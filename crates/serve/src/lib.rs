@@ -19,22 +19,33 @@
 //! A read returns the bytes of the newest write that was answered before the read arrived, or
 //! of a write in flight beside it. Writes reach [`Data`] before they are answered, so a flush
 //! covers every write that was answered before it, on whichever connection.
+//!
+//! # Faults
+//!
+//! A drive may have faults (`diskperf_device::faults`). [`ServedDrive::submit`] returns what they
+//! do to a request, and the data are moved by [`Served::read`], [`Served::write`] and
+//! [`Served::zero`], which follow it.
 
 mod clock;
+mod control;
 mod data;
 mod drive;
 mod error;
+mod faults;
 pub mod nbd;
 mod private_directory;
 mod resolve;
 mod served;
 mod statistics;
+mod unix_socket;
 
 pub use clock::Clock;
+pub use control::ControlServer;
 pub use data::{Data, Extent};
 pub use drive::{Arrival, Client, Completed, Outcome, RequestKind, ServedDrive, ServedRequest};
 pub use error::ServeError;
-pub use private_directory::PrivateDirectory;
+pub use faults::{FaultLog, read_faults};
+pub use private_directory::{AbandonedDirectory, PrivateDirectory, abandoned_directories};
 pub use resolve::resolve_drive;
-pub use served::{Served, ServedOptions};
+pub use served::{Served, ServedOptions, served_sectors};
 pub use statistics::{OperationStatistics, Statistics, StatisticsReport};

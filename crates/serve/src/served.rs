@@ -1,15 +1,19 @@
 //! A drive, its data and its statistics, as transports share them.
 
 use crate::{Clock, Data, ServeError, ServedDrive, Statistics};
+use diskperf_device::faults::{FaultOverlay, FaultSpecification, Faults};
 use diskperf_device::{Device, DeviceSpecification, Drive, Unit};
 use diskperf_sim::Streams;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 /// Choices of a user about a served drive.
 #[derive(Clone, Debug)]
 pub struct ServedOptions {
     /// File that holds the data; in memory without one.
     pub data: Option<PathBuf>,
+    /// Whether the file is left as it is: what is written is kept in memory.
+    pub copies_on_write: bool,
     /// Bytes that clients see; the whole drive without a choice.
     pub size_bytes: Option<u64>,
     /// Virtual seconds per elapsed second.
@@ -20,17 +24,21 @@ pub struct ServedOptions {
     pub seed: u64,
     /// Whether the arrivals are kept, for [`ServedDrive::take_arrivals`].
     pub keeps_arrivals: bool,
+    /// Faults of the drive, within [`served_sectors`].
+    pub faults: Vec<FaultSpecification>,
 }
 
 impl Default for ServedOptions {
     fn default() -> Self {
         Self {
             data: None,
+            copies_on_write: false,
             size_bytes: None,
             speed: 1.0,
             is_read_only: false,
             seed: 1983,
             keeps_arrivals: false,
+            faults: Vec::new(),
         }
     }
 }
@@ -52,6 +60,34 @@ pub struct Served {
     pub is_read_only: bool,
     /// Whether the drive has a rotating medium.
     pub is_rotational: bool,
+    /// Data that faults show; none of a drive without faults.
+    pub(crate) overlay: Option<Mutex<FaultOverlay>>,
+}
+
+/// Returns the number of sectors that clients see of a drive.
+///
+/// # Errors
+///
+/// A size that the drive does not have, or that is no multiple of its sector size.
+pub fn served_sectors(
+    specification: &DeviceSpecification,
+    size_bytes: Option<u64>,
+) -> Result<u64, ServeError> {
+    let sector_bytes = specification.sector_bytes();
+    let sectors = specification.sectors().unwrap_or(0);
+    let drive_bytes = sectors.saturating_mul(u64::from(sector_bytes));
+    let size_bytes = size_bytes.unwrap_or(drive_bytes);
+    if size_bytes == 0 || size_bytes > drive_bytes {
+        return Err(ServeError::Request(format!(
+            "--size {size_bytes}: the drive has {drive_bytes} bytes: give from {sector_bytes} to {drive_bytes}"
+        )));
+    }
+    if !size_bytes.is_multiple_of(u64::from(sector_bytes)) {
+        return Err(ServeError::Request(format!(
+            "--size {size_bytes}: the drive has sectors of {sector_bytes} bytes: give a multiple"
+        )));
+    }
+    Ok(size_bytes / u64::from(sector_bytes))
 }
 
 impl Served {
@@ -60,40 +96,38 @@ impl Served {
     /// # Errors
     ///
     /// A size that the drive does not have, or a file that cannot hold the data.
+    ///
+    /// # Panics
+    ///
+    /// When a fault's sectors are not within [`served_sectors`].
     pub fn start(
         specification: &DeviceSpecification,
         options: &ServedOptions,
     ) -> Result<Self, ServeError> {
         let sector_bytes = specification.sector_bytes();
-        let sectors = specification.sectors().unwrap_or(0);
-        let drive_bytes = sectors.saturating_mul(u64::from(sector_bytes));
-        let size_bytes = options.size_bytes.unwrap_or(drive_bytes);
-        if size_bytes == 0 || size_bytes > drive_bytes {
-            return Err(ServeError::Request(format!(
-                "--size {size_bytes}: the drive has {drive_bytes} bytes: give from {sector_bytes} to {drive_bytes}"
-            )));
-        }
-        if !size_bytes.is_multiple_of(u64::from(sector_bytes)) {
-            return Err(ServeError::Request(format!(
-                "--size {size_bytes}: the drive has sectors of {sector_bytes} bytes: give a multiple"
-            )));
-        }
+        let sectors = served_sectors(specification, options.size_bytes)?;
+        let size_bytes = sectors * u64::from(sector_bytes);
         let data = match &options.data {
+            Some(path) if options.copies_on_write => Data::copy_on_write(path, size_bytes)?,
             Some(path) => Data::in_file(path, size_bytes, options.is_read_only)?,
             None => Data::in_memory(),
         };
         let streams = Streams::new(options.seed);
         let device = specification.build(&streams, Unit::default());
         let is_rotational = matches!(device, Device::Disk(_));
+        let faults = Faults::new(&options.faults, sectors, sector_bytes);
+        let overlay = (!faults.is_empty()).then(|| Mutex::new(FaultOverlay::new(sector_bytes)));
+        let drive = Drive::new(device);
         let clock = Clock::start(options.speed);
         Ok(Self {
-            drive: ServedDrive::start(Drive::new(device), clock, options.keeps_arrivals)?,
+            drive: ServedDrive::start_with_faults(drive, faults, clock, options.keeps_arrivals)?,
             data,
             statistics: Statistics::default(),
             size_bytes,
             sector_bytes,
             is_read_only: options.is_read_only,
             is_rotational,
+            overlay,
         })
     }
 }

@@ -1,136 +1,149 @@
 //! Accuracy goals: the share of the published numbers that a model must match within given errors.
 
-use super::{Cell, Quantity};
+use super::{AccuracyCell, CellQuantity};
 use serde::Serialize;
 
 /// Number of published numbers whose error stays within one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Share {
+pub struct ErrorShare {
     /// Error limit: a share (0.05), or points of a CPU share (5).
-    pub within: f64,
+    #[serde(rename = "within")]
+    pub error_max: f64,
     /// Number of published numbers whose error is within the limit.
-    pub cells: usize,
+    #[serde(rename = "cells")]
+    pub cell_count: usize,
     /// Share of all published numbers (0 to 1) that must be within the limit, such as 0.7.
-    pub asked: f64,
+    #[serde(rename = "asked")]
+    pub share_required: f64,
 }
 
 /// Group of published numbers and how well the models meet its accuracy goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bar {
+pub struct AccuracyBar {
     /// Name of the group of published numbers that shares an accuracy goal.
     pub name: String,
     /// Number of published numbers in the group, each measurement once.
-    pub cells: usize,
+    #[serde(rename = "cells")]
+    pub cell_count: usize,
     /// Number of published numbers in the group that are marked unexplained.
-    pub unexplained: usize,
+    #[serde(rename = "unexplained")]
+    pub unexplained_count: usize,
     /// Number of published numbers within each error limit of the goal.
-    pub shares: Vec<Share>,
+    #[serde(rename = "shares")]
+    pub error_shares: Vec<ErrorShare>,
     /// Ids of the published numbers whose error exceeds the outer limit, if the group has one.
     /// Those marked unexplained are left out.
-    pub beyond: Vec<String>,
+    #[serde(rename = "beyond")]
+    pub cells_beyond_limit: Vec<String>,
     /// Outer limit of the error, which no published number of the group may exceed.
-    pub limit: Option<f64>,
+    #[serde(rename = "limit")]
+    pub error_limit: Option<f64>,
     /// Whether the group of published numbers meets its whole accuracy goal.
-    pub met: bool,
+    #[serde(rename = "met")]
+    pub is_met: bool,
 }
 
 /// Accuracy goal for a group of published numbers.
 struct BarRule {
     name: &'static str,
-    includes: fn(&Cell) -> bool,
-    shares: &'static [(f64, f64)],
-    limit: Option<f64>,
+    includes_cell: fn(&AccuracyCell) -> bool,
+    error_and_share: &'static [(f64, f64)],
+    error_limit: Option<f64>,
 }
 
-const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
-const SPECK_BASS: &str = "speck-bass-1984";
+const KRIDLE_MCKUSICK_ID: &str = "kridle-mckusick-1983";
+const SPECK_BASS_ID: &str = "speck-bass-1984";
 
-const PIZIALI_ZAM: &str = "piziali-zam-1991";
+const PIZIALI_ZAM_ID: &str = "piziali-zam-1991";
 
-const ZACHARIASSEN: &str = "zachariassen-1987";
+const ZACHARIASSEN_ID: &str = "zachariassen-1987";
 
-const KIRKENDALL: &str = "kirkendall-1989";
+const KIRKENDALL_ID: &str = "kirkendall-1989";
 
 const BAR_RULES: [BarRule; 9] = [
     BarRule {
         name: "one drive, MASSBUS controllers, KB/s",
-        includes: |cell| is_rate(cell, 1) && !is_uda50(cell),
-        shares: &[(0.05, 0.7), (0.10, 0.9)],
-        limit: Some(0.20),
+        includes_cell: |cell| is_rate_cell(cell, 1) && !is_uda50_cell(cell),
+        error_and_share: &[(0.05, 0.7), (0.10, 0.9)],
+        error_limit: Some(0.20),
     },
     BarRule {
         name: "one drive, UDA50, KB/s",
-        includes: |cell| is_rate(cell, 1) && is_uda50(cell),
-        shares: &[(0.10, 0.8)],
-        limit: Some(0.20),
+        includes_cell: |cell| is_rate_cell(cell, 1) && is_uda50_cell(cell),
+        error_and_share: &[(0.10, 0.8)],
+        error_limit: Some(0.20),
     },
     BarRule {
         name: "two drives, KB/s, mean over phases",
-        includes: |cell| is_rate(cell, 2),
-        shares: &[(0.10, 0.75), (0.20, 0.9)],
-        limit: None,
+        includes_cell: |cell| is_rate_cell(cell, 2),
+        error_and_share: &[(0.10, 0.75), (0.20, 0.9)],
+        error_limit: None,
     },
     BarRule {
         name: "one drive, CPU share, points",
-        includes: |cell| {
-            cell.published == KRIDLE_MCKUSICK
-                && cell.quantity == Quantity::CpuPercent
+        includes_cell: |cell| {
+            cell.published == KRIDLE_MCKUSICK_ID
+                && cell.quantity == CellQuantity::CpuPercent
                 && cell.drives == 1
         },
-        shares: &[(5.0, 0.7), (10.0, 0.9)],
-        limit: None,
+        error_and_share: &[(5.0, 0.7), (10.0, 0.9)],
+        error_limit: None,
     },
     BarRule {
         name: "dd on VME controllers, KB/s",
-        includes: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
-        shares: &[(0.10, 0.8), (0.20, 0.9)],
-        limit: None,
+        includes_cell: |cell| {
+            cell.published == ZACHARIASSEN_ID && cell.quantity == CellQuantity::KbPerS
+        },
+        error_and_share: &[(0.10, 0.8), (0.20, 0.9)],
+        error_limit: None,
     },
     BarRule {
         name: "fsck, dump and restore, format and verify, elapsed",
-        includes: |cell| {
-            cell.published == ZACHARIASSEN
-                && matches!(cell.quantity, Quantity::Seconds | Quantity::Minutes)
+        includes_cell: |cell| {
+            cell.published == ZACHARIASSEN_ID
+                && matches!(cell.quantity, CellQuantity::Seconds | CellQuantity::Minutes)
         },
-        shares: &[(0.10, 0.7), (0.20, 0.9)],
-        limit: None,
+        error_and_share: &[(0.10, 0.7), (0.20, 0.9)],
+        error_limit: None,
     },
     BarRule {
         name: "blocks per second and their ratio",
-        includes: |cell| cell.published == SPECK_BASS,
-        shares: &[(0.0, 1.0)],
-        limit: None,
+        includes_cell: |cell| cell.published == SPECK_BASS_ID,
+        error_and_share: &[(0.0, 1.0)],
+        error_limit: None,
     },
     BarRule {
         name: "tracks and sectors by interleave, KB/s",
-        includes: |cell| cell.published == PIZIALI_ZAM,
-        shares: &[(0.02, 1.0)],
-        limit: None,
+        includes_cell: |cell| cell.published == PIZIALI_ZAM_ID,
+        error_and_share: &[(0.02, 1.0)],
+        error_limit: None,
     },
     BarRule {
         name: "sequential read through the layers of Minix, KB/s",
-        includes: |cell| cell.published == KIRKENDALL,
-        shares: &[(0.10, 0.9)],
-        limit: None,
+        includes_cell: |cell| cell.published == KIRKENDALL_ID,
+        error_and_share: &[(0.10, 0.9)],
+        error_limit: None,
     },
 ];
 
-fn is_rate(cell: &Cell, drives: u32) -> bool {
-    cell.published == KRIDLE_MCKUSICK && cell.quantity == Quantity::KbPerS && cell.drives == drives
+fn is_rate_cell(cell: &AccuracyCell, drives: u32) -> bool {
+    cell.published == KRIDLE_MCKUSICK_ID
+        && cell.quantity == CellQuantity::KbPerS
+        && cell.drives == drives
 }
 
-fn is_uda50(cell: &Cell) -> bool {
+fn is_uda50_cell(cell: &AccuracyCell) -> bool {
     let target = cell.target.as_deref();
     target.is_some_and(|target| target.contains("uda50"))
 }
 
 /// Returns the accuracy result of each group that contains at least one of the given published
 /// numbers.
-pub fn bars(cells: &[Cell]) -> Vec<Bar> {
+pub fn measure_bars(cells: &[AccuracyCell]) -> Vec<AccuracyBar> {
     let bar = |rule: &BarRule| {
-        let group: Vec<&Cell> = cells
+        let group: Vec<&AccuracyCell> = cells
             .iter()
-            .filter(|cell| cell.counts() && (rule.includes)(cell))
+            .filter(|cell| cell.counts_in_score() && (rule.includes_cell)(cell))
             .collect();
         (!group.is_empty()).then(|| measure_bar(rule, &group))
     };
@@ -139,39 +152,41 @@ pub fn bars(cells: &[Cell]) -> Vec<Bar> {
 
 /// Rounding tolerance for the comparison of an error with its limit, so that an error equal to the
 /// limit is within it.
-const ROUNDING: f64 = 1e-9;
+const ERROR_ROUNDING: f64 = 1e-9;
 
-fn measure_bar(rule: &BarRule, group: &[&Cell]) -> Bar {
-    let error = |cell: &Cell| cell.error.unwrap_or(0.0).abs();
-    let shares: Vec<Share> = rule
-        .shares
+fn measure_bar(rule: &BarRule, group: &[&AccuracyCell]) -> AccuracyBar {
+    let error = |cell: &AccuracyCell| cell.error.unwrap_or(0.0).abs();
+    let shares: Vec<ErrorShare> = rule
+        .error_and_share
         .iter()
-        .map(|(within, share)| Share {
-            within: *within,
-            cells: group
+        .map(|(within, share)| ErrorShare {
+            error_max: *within,
+            cell_count: group
                 .iter()
-                .filter(|cell| error(cell) <= within + ROUNDING)
+                .filter(|cell| error(cell) <= within + ERROR_ROUNDING)
                 .count(),
-            asked: *share,
+            share_required: *share,
         })
         .collect();
     let beyond: Vec<String> = group
         .iter()
-        .filter(|cell| !cell.unexplained)
+        .filter(|cell| !cell.is_unexplained)
         .filter(|cell| {
-            rule.limit
-                .is_some_and(|limit| error(cell) > limit + ROUNDING)
+            rule.error_limit
+                .is_some_and(|limit| error(cell) > limit + ERROR_ROUNDING)
         })
         .map(|cell| cell.id.clone())
         .collect();
-    let enough = |share: &Share| share.cells as f64 >= share.asked * group.len() as f64 - ROUNDING;
-    Bar {
+    let enough = |share: &ErrorShare| {
+        share.cell_count as f64 >= share.share_required * group.len() as f64 - ERROR_ROUNDING
+    };
+    AccuracyBar {
         name: rule.name.to_owned(),
-        cells: group.len(),
-        unexplained: group.iter().filter(|cell| cell.unexplained).count(),
-        met: shares.iter().all(enough) && beyond.is_empty(),
-        shares,
-        beyond,
-        limit: rule.limit,
+        cell_count: group.len(),
+        unexplained_count: group.iter().filter(|cell| cell.is_unexplained).count(),
+        is_met: shares.iter().all(enough) && beyond.is_empty(),
+        error_shares: shares,
+        cells_beyond_limit: beyond,
+        error_limit: rule.error_limit,
     }
 }

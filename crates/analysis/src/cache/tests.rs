@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixtures::{result, seqread};
+use crate::fixtures::{build_result, build_seqread_result};
 
 /// A repetition that read 1000 bytes of a file of 1000: bytes resident before
 /// and after, and bytes from storage.
@@ -96,7 +96,7 @@ fn one_cached_repetition_invalidates_all_kept_ones() {
         (vec![discarded, cold, cached], CacheVerdict::ColdButCached),
     ] {
         assert_eq!(
-            CacheVerdict::from_result(&result("read", 0, repetitions)),
+            CacheVerdict::from_result(&build_result("read", 0, repetitions)),
             verdict
         );
     }
@@ -114,9 +114,9 @@ fn programs_without_storage_reads_have_no_verdict() {
     };
     assert_eq!(device_share(&written), None);
     for one in [
-        result("write", 0, vec![written]),
-        seqread("null", 512, 0, &[(100, 100)]),
-        seqread("zero", 512, 0, &[(100, 100)]),
+        build_result("write", 0, vec![written]),
+        build_seqread_result("null", 512, 0, &[(100, 100)]),
+        build_seqread_result("zero", 512, 0, &[(100, 100)]),
     ] {
         assert_eq!(
             CacheVerdict::from_result(&one),

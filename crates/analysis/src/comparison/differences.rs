@@ -6,7 +6,7 @@ use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE, ProgramResult, Run, S
 /// Returns for each run the facts that not all of the runs share; empty where no known fact
 /// distinguishes it.
 pub(super) fn list_differences(runs: &[Run]) -> Vec<Vec<String>> {
-    let known: Vec<Vec<String>> = runs.iter().map(list_facts).collect();
+    let known: Vec<Vec<String>> = runs.iter().map(list_run_facts).collect();
     let is_shared = |fact: &String| known.iter().all(|of| of.contains(fact));
     let own = |of: &Vec<String>| -> Vec<String> {
         let own = of.iter().filter(|fact| !is_shared(fact));
@@ -15,7 +15,7 @@ pub(super) fn list_differences(runs: &[Run]) -> Vec<Vec<String>> {
     known.iter().map(own).collect()
 }
 
-fn list_facts(run: &Run) -> Vec<String> {
+fn list_run_facts(run: &Run) -> Vec<String> {
     let mut facts = list_filesystems(run);
     facts.push(match run.cache {
         CacheMode::Cold | CacheMode::Warm => format!("--cache {}", run.cache.name()),

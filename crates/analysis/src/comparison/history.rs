@@ -6,11 +6,11 @@ use diskperf_timeline::{ProgramResult, Run, RunState, World};
 
 /// Stored runs, in which a comparison looks for earlier runs of the same thing.
 #[derive(Clone, Debug, Default)]
-pub struct History(Vec<Run>);
+pub struct RunHistory(Vec<Run>);
 
-impl History {
+impl RunHistory {
     /// Creates a history of the given runs, finished or not.
-    pub fn of(runs: Vec<Run>) -> Self {
+    pub fn from_runs(runs: Vec<Run>) -> Self {
         Self(runs)
     }
 
@@ -20,7 +20,7 @@ impl History {
     /// It comes from earlier runs of the same program, parameters, size, target and cache mode on
     /// the same machine, without these two. Too few such runs leave the value known for shared
     /// machines.
-    pub(super) fn error_floor(
+    pub(super) fn find_error_floor(
         &self,
         (base, other): (&Run, &Run),
         result: &ProgramResult,
@@ -47,6 +47,6 @@ impl History {
             run.results.iter().find(same)
         });
         let medians = results.filter_map(|one| median(&list_speeds(one, quantity)));
-        separate::floor(&medians.collect::<Vec<_>>())
+        separate::error_floor(&medians.collect::<Vec<_>>())
     }
 }

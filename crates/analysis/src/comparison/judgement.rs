@@ -1,10 +1,12 @@
 //! Judgement of two samples of rates: their ratio, its interval and a verdict.
 
-use super::{Doubt, Quantity, Verdict};
-use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
+use super::{Quantity, UndecidedReason, Verdict};
+use crate::statistics::interleaved::{
+    self, ConfidenceSequence, DecisionLimits, PRACTICAL_EFFECT_MIN, SequenceVerdict,
+};
 use crate::statistics::separate::{self, SeparateEstimate};
-use crate::statistics::shape::Shape;
-use crate::statistics::{Interval, Method, median};
+use crate::statistics::shape::SeriesShape;
+use crate::statistics::{ConfidenceInterval, IntervalMethod, median};
 use diskperf_timeline::{ProgramResult, Repetition};
 use std::collections::BTreeMap;
 
@@ -15,50 +17,50 @@ pub struct Judgement {
     pub ratio: Option<f64>,
     /// Interval of the ratio, with a confidence of 99 % for all rows of the comparison together;
     /// `None` where the repetitions are too few.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// Verdict on the difference of the two samples, such as faster or slower.
     pub verdict: Verdict,
     /// Reason why the verdict is not firm, if it is not.
-    pub doubt: Option<Doubt>,
+    pub undecided_reason: Option<UndecidedReason>,
 }
 
 impl Judgement {
     /// Returns the share beyond which the interval excludes a difference in either direction.
-    pub fn excluded_slowdown(&self) -> Option<f64> {
+    pub fn slowdown_excluded_above(&self) -> Option<f64> {
         let interval = self.interval?;
-        let outermost = slowdown_factor(interval.low).max(slowdown_factor(interval.high)) - 1.0;
+        let outermost = slowdown_factor(interval.min).max(slowdown_factor(interval.max)) - 1.0;
         outermost.is_finite().then_some(outermost)
     }
 
     /// Makes the verdict inconclusive where either sample is bimodal, so that the choice of the
     /// mode would decide it.
-    pub(super) fn doubt_two_modes(self, shapes: [Shape; 2]) -> Self {
+    pub(super) fn without_verdict_if_bimodal(self, shapes: [SeriesShape; 2]) -> Self {
         let modes = shapes.map(|shape| shape.modes_s());
-        if !self.verdict.is_difference() || modes.iter().all(Option::is_none) {
+        if !self.verdict.shows_difference() || modes.iter().all(Option::is_none) {
             return self;
         }
         Self {
-            verdict: Verdict::Unsure,
-            doubt: Some(Doubt::TwoModes),
+            verdict: Verdict::Inconclusive,
+            undecided_reason: Some(UndecidedReason::Bimodal),
             ..self
         }
     }
 
     /// Replaces the verdict by "inconclusive" for the given reason, whatever the figures are.
-    pub(super) fn without_verdict(self, doubt: Doubt) -> Self {
+    pub(super) fn without_verdict(self, doubt: UndecidedReason) -> Self {
         Self {
-            verdict: Verdict::Unsure,
-            doubt: Some(doubt),
+            verdict: Verdict::Inconclusive,
+            undecided_reason: Some(doubt),
             ..self
         }
     }
 
     /// Converts the judgement of speeds to one of times, which are their inverses: ratio and
     /// interval are inverted.
-    pub(super) fn as_times(self) -> Self {
-        let turned = |interval: Interval| Interval {
-            low: 1.0 / interval.high,
-            high: 1.0 / interval.low,
+    pub(super) fn invert_to_times(self) -> Self {
+        let turned = |interval: ConfidenceInterval| ConfidenceInterval {
+            min: 1.0 / interval.max,
+            max: 1.0 / interval.min,
             ..interval
         };
         Self {
@@ -68,12 +70,12 @@ impl Judgement {
         }
     }
 
-    fn undecided(ratio: Option<f64>) -> Self {
+    fn new_undecided(ratio: Option<f64>) -> Self {
         Self {
             ratio,
             interval: None,
             verdict: Verdict::TooFewRepetitions,
-            doubt: Some(Doubt::TooFew),
+            undecided_reason: Some(UndecidedReason::TooFewRepetitions),
         }
     }
 }
@@ -82,71 +84,78 @@ impl Judgement {
 ///
 /// `rows` is the number of rows that share the error probability, and `floor` the minimum noise
 /// between whole runs.
-pub(super) fn judge(
+pub(super) fn judge_repetitions(
     (base, other): (&[f64], &[f64]),
     (rows, floor): (usize, f64),
-    limits: Limits,
+    limits: DecisionLimits,
 ) -> Judgement {
     let ratio = median(other)
         .zip(median(base))
         .map(|(other, base)| other / base);
     let found = SeparateEstimate::from_runs(base, other, rows, floor).zip(ratio);
     let Some((found, ratio)) = found.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0) else {
-        return Judgement::undecided(ratio.filter(|ratio| ratio.is_finite()));
+        return Judgement::new_undecided(ratio.filter(|ratio| ratio.is_finite()));
     };
-    let interval = Interval {
-        low: ratio * libm::exp(-found.half_width),
-        high: ratio * libm::exp(found.half_width),
-        confidence: 1.0 - separate::ERROR,
-        method: Method::SeparateRuns,
-        widened_by: 1.0,
+    let interval = ConfidenceInterval {
+        min: ratio * libm::exp(-found.ln_half_width),
+        max: ratio * libm::exp(found.ln_half_width),
+        confidence: 1.0 - separate::ERROR_PROBABILITY,
+        method: IntervalMethod::SeparateRuns,
+        widening_factor: 1.0,
     };
-    if !interval.high.is_finite() || interval.low <= 0.0 {
-        return Judgement::undecided(Some(ratio));
+    if !interval.max.is_finite() || interval.min <= 0.0 {
+        return Judgement::new_undecided(Some(ratio));
     }
-    let doubt = found.doubt.map(convert_doubt);
+    let doubt = found.undecided_reason.map(convert_undecided_reason);
     let (verdict, doubt) = match (found.excludes_equality(), doubt) {
         (true, None) if ratio > 1.0 => (Verdict::Faster, None),
         (true, None) => (Verdict::Slower, None),
-        (true, Some(Doubt::TooFew)) if ratio > 1.0 => (Verdict::SuggestsFaster, doubt),
-        (true, Some(Doubt::TooFew)) => (Verdict::SuggestsSlower, doubt),
-        (_, Some(Doubt::TooFew)) => (Verdict::TooFewRepetitions, doubt),
-        (_, None) if found.difference_unresolved_max() < limits.min_effect => {
+        (true, Some(UndecidedReason::TooFewRepetitions)) if ratio > 1.0 => {
+            (Verdict::SuggestsFaster, doubt)
+        }
+        (true, Some(UndecidedReason::TooFewRepetitions)) => (Verdict::SuggestsSlower, doubt),
+        (_, Some(UndecidedReason::TooFewRepetitions)) => (Verdict::TooFewRepetitions, doubt),
+        (_, None) if found.unresolved_difference_max() < limits.effect_share_min => {
             (Verdict::NoDifferenceSeen, None)
         }
-        (_, doubt) => (Verdict::Unsure, doubt.or(Some(Doubt::Noise))),
+        (_, doubt) => (
+            Verdict::Inconclusive,
+            doubt.or(Some(UndecidedReason::Noise)),
+        ),
     };
     Judgement {
         ratio: Some(ratio),
         interval: Some(interval),
         verdict,
-        doubt,
+        undecided_reason: doubt,
     }
 }
 
-fn convert_doubt(doubt: separate::Doubt) -> Doubt {
+fn convert_undecided_reason(doubt: separate::SeparateDoubt) -> UndecidedReason {
     match doubt {
-        separate::Doubt::TooFew => Doubt::TooFew,
-        separate::Doubt::BaseDisturbed => Doubt::BaseDisturbed,
-        separate::Doubt::OtherDisturbed => Doubt::OtherDisturbed,
-        separate::Doubt::FastestDisagree => Doubt::FastestDisagree,
+        separate::SeparateDoubt::TooFewRepetitions => UndecidedReason::TooFewRepetitions,
+        separate::SeparateDoubt::BaseDisturbed => UndecidedReason::BaseDisturbed,
+        separate::SeparateDoubt::OtherDisturbed => UndecidedReason::OtherDisturbed,
+        separate::SeparateDoubt::FastestQuartersDisagree => {
+            UndecidedReason::FastestQuartersDisagree
+        }
     }
 }
 
 /// One block of an A/B measurement: one repetition of each side, one after the other, as speeds.
-pub(crate) struct Block {
-    pub(crate) base: f64,
-    pub(crate) other: f64,
+pub(crate) struct BlockPair {
+    pub(crate) base_rate: f64,
+    pub(crate) other_rate: f64,
     /// Whether the other side ran second in the block.
-    pub(crate) other_second: bool,
+    pub(crate) is_other_second: bool,
     /// Whether the block ran after the verdict.
-    pub(crate) after_verdict: bool,
+    pub(crate) is_after_verdict: bool,
 }
 
-impl Block {
+impl BlockPair {
     /// Returns the blocks in which both arms of an A/B measurement have a speed, in the order of
     /// running.
-    pub(super) fn pair_up(
+    pub(super) fn pair_blocks(
         base: &ProgramResult,
         other: &ProgramResult,
         quantity: Quantity,
@@ -159,10 +168,10 @@ impl Block {
             let place = one.block?;
             let partner = partners.get(&place.number)?;
             Some(Self {
-                base: quantity.speed(partner)?,
-                other: quantity.speed(one)?,
-                other_second: place.second,
-                after_verdict: place.after_verdict,
+                base_rate: quantity.speed_of_repetition(partner)?,
+                other_rate: quantity.speed_of_repetition(one)?,
+                is_other_second: place.second,
+                is_after_verdict: place.after_verdict,
             })
         });
         blocks.collect()
@@ -177,70 +186,70 @@ type MedianFigures = (f64, f64);
 /// `rows` is the number of rows that share the error probability. The figures are those that form
 /// the ratio.
 pub(crate) fn judge_blocks(
-    blocks: &[Block],
+    blocks: &[BlockPair],
     rows: usize,
-    limits: Limits,
+    limits: DecisionLimits,
 ) -> (Judgement, Option<MedianFigures>) {
-    let mut sequence = Sequence::new(rows, limits);
+    let mut sequence = ConfidenceSequence::new(rows, limits);
     for block in blocks {
-        if block.after_verdict {
-            sequence.begin_size();
+        if block.is_after_verdict {
+            sequence.begin_size_phase();
         }
-        sequence.add_rates(block.base, block.other, block.other_second);
+        sequence.add_block_rates(block.base_rate, block.other_rate, block.is_other_second);
     }
-    let levels: Vec<f64> = blocks.iter().map(log_mean_rate).collect();
-    let Some((ln_ratio, level)) = sequence.size().zip(median(&levels)) else {
-        return (Judgement::undecided(None), None);
+    let levels: Vec<f64> = blocks.iter().map(log_mean_of_rates).collect();
+    let Some((ln_ratio, level)) = sequence.effect_size().zip(median(&levels)) else {
+        return (Judgement::new_undecided(None), None);
     };
     let half = libm::exp(-ln_ratio / 2.0);
     let figures = (libm::exp(level) / half, libm::exp(level) * half);
     let ratio = figures.1 / figures.0;
     let Some(estimate) = sequence.estimate() else {
-        return (Judgement::undecided(Some(ratio)), Some(figures));
+        return (Judgement::new_undecided(Some(ratio)), Some(figures));
     };
     let (verdict, doubt) = match sequence.verdict() {
-        Some(Decided::Faster) => (Verdict::Faster, None),
-        Some(Decided::Slower) => (Verdict::Slower, None),
-        Some(Decided::NoDifference) => (Verdict::NoDifferenceSeen, None),
-        None => (Verdict::Unsure, Some(Doubt::Noise)),
+        Some(SequenceVerdict::Faster) => (Verdict::Faster, None),
+        Some(SequenceVerdict::Slower) => (Verdict::Slower, None),
+        Some(SequenceVerdict::NoDifference) => (Verdict::NoDifferenceSeen, None),
+        None => (Verdict::Inconclusive, Some(UndecidedReason::Noise)),
     };
     // The ends may be the estimate itself, whose ratio is rounded.
-    let interval = Interval {
-        low: libm::exp(-estimate.high).min(ratio),
-        high: libm::exp(-estimate.low).max(ratio),
-        confidence: 1.0 - interleaved::ERROR,
-        method: Method::InterleavedBlocks,
-        widened_by: 1.0,
+    let interval = ConfidenceInterval {
+        min: libm::exp(-estimate.ln_ratio_max).min(ratio),
+        max: libm::exp(-estimate.ln_ratio_min).max(ratio),
+        confidence: 1.0 - interleaved::ERROR_PROBABILITY,
+        method: IntervalMethod::InterleavedBlocks,
+        widening_factor: 1.0,
     };
     let judgement = Judgement {
         ratio: Some(ratio),
         interval: Some(interval),
         verdict,
-        doubt,
+        undecided_reason: doubt,
     };
     (judgement, Some(figures))
 }
 
 /// Returns the natural logarithm of the geometric mean of a block's two rates.
-fn log_mean_rate(block: &Block) -> f64 {
-    0.5 * (libm::log(block.base) + libm::log(block.other))
+fn log_mean_of_rates(block: &BlockPair) -> f64 {
+    0.5 * (libm::log(block.base_rate) + libm::log(block.other_rate))
 }
 
 /// Judges two modelled figures. They are exact, and so is their ratio.
-pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
+pub(super) fn judge_exact_figures(base: f64, other: f64) -> Judgement {
     let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
     Judgement {
         ratio,
-        interval: ratio.map(Interval::exact),
+        interval: ratio.map(ConfidenceInterval::exact_value),
         verdict: match ratio {
             None => Verdict::TooFewRepetitions,
-            Some(ratio) if slowdown_factor(ratio) < 1.0 + PRACTICAL_FLOOR => {
+            Some(ratio) if slowdown_factor(ratio) < 1.0 + PRACTICAL_EFFECT_MIN => {
                 Verdict::NoDifferenceSeen
             }
             Some(ratio) if ratio > 1.0 => Verdict::Faster,
             Some(_) => Verdict::Slower,
         },
-        doubt: None,
+        undecided_reason: None,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Two results of the same program, side by side.
 
-use super::{Basis, Block, Doubt, Judgement, Quantity, Verdict};
+use super::{BlockPair, ComparisonBasis, Judgement, Quantity, UndecidedReason, Verdict};
 use crate::cache::CacheVerdict;
-use crate::statistics::interleaved::SIZE_BLOCKS_MIN;
-use crate::statistics::shape::Shape;
+use crate::statistics::interleaved::SIZE_BLOCK_COUNT_MIN;
+use crate::statistics::shape::SeriesShape;
 use serde::Serialize;
 
 /// One side of a pair of results: base or other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Side {
+pub struct PairSide {
     /// Compared figure of one side, by the protocol's statistic and in the unit of the quantity.
     pub figure: f64,
     /// Speed of the result in KB/s; the compared figure, where the quantity is in KB/s.
@@ -20,11 +20,13 @@ pub struct Side {
     /// CPU share of the result in percent.
     pub cpu_percent: f64,
     /// Number of repetitions of the result that count, without discarded ones.
-    pub kept: usize,
+    #[serde(rename = "kept")]
+    pub kept_count: usize,
     /// File system or device of the result.
     pub filesystem: String,
     /// Drives that ran the program concurrently.
-    pub drives: u32,
+    #[serde(rename = "drives")]
+    pub drive_count: u32,
     /// Bytes that each worker of the program moves.
     pub size_bytes: u64,
     /// Verdict on the source of the read bytes, memory or storage.
@@ -34,66 +36,69 @@ pub struct Side {
     pub unwritten_share: Option<f64>,
     /// Pattern of the repetitions in the order of running, such as steady or bimodal.
     #[serde(flatten)]
-    pub shape: Shape,
+    pub shape: SeriesShape,
     /// Compared quantity of each kept repetition, in the order of running.
-    pub repetitions: Vec<f64>,
+    #[serde(rename = "repetitions")]
+    pub repetition_figures: Vec<f64>,
     /// Speed of each kept repetition in KB/s.
     pub repetitions_kb_per_s: Vec<f64>,
 }
 
 /// Comparison of two results of the same program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
+pub struct ResultPair {
     /// Run that the base is compared with, as an index of [`Comparison::runs`].
-    pub run: usize,
+    pub run_index: usize,
     /// Key of the pair: the program with its distinguishing parameters.
-    pub key: String,
+    pub program_key: String,
     /// Title of the pair for people: the program with its distinguishing parameters.
     pub title: String,
     /// Quantity by which the two results are compared.
     pub quantity: Quantity,
     /// Kind of the two compared figures, such as medians of separate runs.
-    pub basis: Basis,
+    pub basis: ComparisonBasis,
     /// Result of the base run.
-    pub base: Side,
+    pub base: PairSide,
     /// Result of the other run.
-    pub other: Side,
+    pub other: PairSide,
     /// Ratio of the two figures, with its interval and verdict.
     pub judgement: Judgement,
     /// Blocks of an A/B measurement on which the judgement rests; absent for separate runs.
-    pub blocks: Option<BlockCounts>,
+    pub block_counts: Option<BlockCounts>,
     /// Warnings about facts that make the two results less comparable.
     pub warnings: Vec<String>,
     /// Warnings by which the two results did different work. Neither result then proves that the
     /// other is no slower.
-    pub unlike_work: Vec<String>,
+    pub work_differences: Vec<String>,
 }
 
 /// Numbers of blocks in one row of an A/B measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockCounts {
     /// Number of all blocks, on which interval and verdict rest.
-    pub total: usize,
+    #[serde(rename = "total")]
+    pub total_count: usize,
     /// Number of blocks after the verdict, whose median is the ratio.
-    pub after_verdict: usize,
+    #[serde(rename = "after_verdict")]
+    pub after_verdict_count: usize,
 }
 
 impl BlockCounts {
-    pub(super) fn count(blocks: &[Block]) -> Self {
+    pub(super) fn count_blocks(blocks: &[BlockPair]) -> Self {
         Self {
-            total: blocks.len(),
-            after_verdict: blocks.iter().filter(|one| one.after_verdict).count(),
+            total_count: blocks.len(),
+            after_verdict_count: blocks.iter().filter(|one| one.is_after_verdict).count(),
         }
     }
 
     /// Tests whether enough blocks ran after the verdict for a ratio without the bias of stopping
     /// at the verdict.
     pub fn has_unbiased_size(self) -> bool {
-        self.after_verdict >= SIZE_BLOCKS_MIN
+        self.after_verdict_count >= SIZE_BLOCK_COUNT_MIN
     }
 }
 
-impl Pair {
+impl ResultPair {
     /// Returns the share (0 to 1) of the base's speed that the other side lacks; negative where the
     /// other is faster. The speed of a time is its inverse. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
@@ -103,32 +108,41 @@ impl Pair {
 
     /// Returns the largest share of the base's speed that the other side may lack; `None` where no
     /// interval is known.
-    pub fn slowdown_at_most(&self) -> Option<f64> {
+    pub fn slowdown_max(&self) -> Option<f64> {
         let interval = self.judgement.interval?;
-        Some(match self.quantity.is_time() {
-            true => 1.0 - 1.0 / interval.high,
-            false => 1.0 - interval.low,
+        Some(match self.quantity.is_duration() {
+            true => 1.0 - 1.0 / interval.max,
+            false => 1.0 - interval.min,
         })
     }
 
     /// Describes the verdict, with the question that it leaves open.
-    pub fn verdict(&self) -> String {
-        let Judgement { verdict, doubt, .. } = self.judgement;
-        let below = self.judgement.excluded_slowdown().map(format_percent_above);
+    pub fn describe_verdict(&self) -> String {
+        let Judgement {
+            verdict,
+            undecided_reason: doubt,
+            ..
+        } = self.judgement;
+        let below = self
+            .judgement
+            .slowdown_excluded_above()
+            .map(format_percent_above);
         match (verdict, doubt, below) {
-            (Verdict::NoDifferenceSeen, _, _) if self.basis == Basis::SameRun => {
+            (Verdict::NoDifferenceSeen, _, _) if self.basis == ComparisonBasis::SameModelledRun => {
                 "the same run".to_owned()
             }
-            (Verdict::NoDifferenceSeen, _, Some(below)) if self.basis != Basis::Exact => {
+            (Verdict::NoDifferenceSeen, _, Some(below))
+                if self.basis != ComparisonBasis::ExactFigures =>
+            {
                 format!("no difference above {below}")
             }
-            (Verdict::Unsure, Some(Doubt::Noise) | None, Some(below)) => {
+            (Verdict::Inconclusive, Some(UndecidedReason::Noise) | None, Some(below)) => {
                 format!("not sure below {below}")
             }
-            (Verdict::Unsure, Some(doubt), _) if doubt != Doubt::Noise => {
-                format!("not sure: {}", doubt.words())
+            (Verdict::Inconclusive, Some(doubt), _) if doubt != UndecidedReason::Noise => {
+                format!("not sure: {}", doubt.label())
             }
-            _ => verdict.words().to_owned(),
+            _ => verdict.label().to_owned(),
         }
     }
 }
@@ -144,7 +158,7 @@ fn format_percent_above(share: f64) -> String {
     }
 }
 
-impl Side {
+impl PairSide {
     /// Sets the compared figure of one side, and its speed where the quantity is in KB/s.
     pub(super) fn set_figure(&mut self, quantity: Quantity, figure: f64) {
         self.figure = figure;

@@ -3,13 +3,13 @@
 use diskperf_timeline::{ProgramResult, Run};
 
 /// Pairs of results from two runs, each result in at most one pair.
-pub(super) struct Pairing<'a> {
+pub(super) struct ResultPairing<'a> {
     pub(super) pairs: Vec<(&'a ProgramResult, &'a ProgramResult)>,
     pub(super) base_only: Vec<&'a ProgramResult>,
     pub(super) other_only: Vec<&'a ProgramResult>,
 }
 
-impl<'a> Pairing<'a> {
+impl<'a> ResultPairing<'a> {
     /// Pairs results of the same program and distinguishing parameters, the most similar first: the
     /// same number of drives, then the same kind of file system, then the same block size.
     ///
@@ -31,8 +31,8 @@ impl<'a> Pairing<'a> {
         let mut candidates = Vec::new();
         for (b, base_result) in base.iter().enumerate() {
             for (o, other_result) in other.iter().enumerate() {
-                let alone =
-                    is_only_result(base_result, &base) && is_only_result(other_result, &other);
+                let alone = is_only_result_of_program(base_result, &base)
+                    && is_only_result_of_program(other_result, &other);
                 if let Some(unlikeness_score) = unlikeness_score(base_result, other_result, alone) {
                     candidates.push((unlikeness_score, b, o));
                 }
@@ -71,7 +71,7 @@ fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
 }
 
 /// Tests whether a result's program occurs only once among the results.
-fn is_only_result(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
+fn is_only_result_of_program(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     let same = |other: &&&ProgramResult| other.program == result.program;
     results.iter().filter(same).count() == 1
 }

@@ -2,7 +2,7 @@ mod differences;
 mod gates;
 
 use super::*;
-use crate::fixtures::{Noise, ffs83, read, result, run};
+use crate::fixtures::{RandomNoise, build_ffs83_run, build_result, build_run, read_repetition};
 use crate::statistics::separate;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
@@ -21,7 +21,11 @@ fn noisy_speeds(speed: f64) -> Vec<f64> {
 }
 
 fn judge_speeds(base: &[f64], other: &[f64], rows: usize) -> Judgement {
-    judge((base, other), (rows, separate::FLOOR), Limits::default())
+    judge_repetitions(
+        (base, other),
+        (rows, separate::ERROR_FLOOR_DEFAULT),
+        DecisionLimits::default(),
+    )
 }
 
 #[test]
@@ -29,12 +33,12 @@ fn like_runs_of_a_disturbed_machine_are_not_called_different() {
     const ROWS: usize = 5;
     let seed = 7;
     println!("seed {seed}");
-    let mut noise = Noise::new(seed);
+    let mut noise = RandomNoise::new(seed);
     let mut called = |slowdown: f64| {
         let pairs = (0..300).filter(|_| {
-            let base = noise.disturbed(20, 1000.0);
-            let other = noise.disturbed(20, 1000.0 * (1.0 - slowdown));
-            judge_speeds(&base, &other, ROWS).verdict.is_difference()
+            let base = noise.disturbed_values(20, 1000.0);
+            let other = noise.disturbed_values(20, 1000.0 * (1.0 - slowdown));
+            judge_speeds(&base, &other, ROWS).verdict.shows_difference()
         });
         pairs.count()
     };
@@ -52,54 +56,78 @@ fn verdicts_of_separate_runs() {
     let mut disturbed = noisy_speeds(500.0);
     disturbed[7] = 900.0;
     for (other, verdict, doubt) in [
-        (noisy_speeds(1000.0), Verdict::Unsure, Some(Doubt::Noise)),
-        (noisy_speeds(800.0), Verdict::Unsure, Some(Doubt::Noise)),
+        (
+            noisy_speeds(1000.0),
+            Verdict::Inconclusive,
+            Some(UndecidedReason::Noise),
+        ),
+        (
+            noisy_speeds(800.0),
+            Verdict::Inconclusive,
+            Some(UndecidedReason::Noise),
+        ),
         (noisy_speeds(700.0), Verdict::Slower, None),
         (noisy_speeds(1400.0), Verdict::Faster, None),
-        (disturbed, Verdict::Unsure, Some(Doubt::OtherDisturbed)),
+        (
+            disturbed,
+            Verdict::Inconclusive,
+            Some(UndecidedReason::OtherDisturbed),
+        ),
         (
             noisy_speeds(500.0)[..15].to_vec(),
             Verdict::SuggestsSlower,
-            Some(Doubt::TooFew),
+            Some(UndecidedReason::TooFewRepetitions),
         ),
         (
             noisy_speeds(2000.0)[..4].to_vec(),
             Verdict::SuggestsFaster,
-            Some(Doubt::TooFew),
+            Some(UndecidedReason::TooFewRepetitions),
         ),
         (
             noisy_speeds(1000.0)[..15].to_vec(),
             Verdict::TooFewRepetitions,
-            Some(Doubt::TooFew),
+            Some(UndecidedReason::TooFewRepetitions),
         ),
         (
             vec![500.0, 400.0],
             Verdict::TooFewRepetitions,
-            Some(Doubt::TooFew),
+            Some(UndecidedReason::TooFewRepetitions),
         ),
-        (vec![], Verdict::TooFewRepetitions, Some(Doubt::TooFew)),
+        (
+            vec![],
+            Verdict::TooFewRepetitions,
+            Some(UndecidedReason::TooFewRepetitions),
+        ),
     ] {
         let found = judge_speeds(&base, &other, 1);
-        assert_eq!((found.verdict, found.doubt), (verdict, doubt), "{other:?}");
+        assert_eq!(
+            (found.verdict, found.undecided_reason),
+            (verdict, doubt),
+            "{other:?}"
+        );
     }
     // Runs that are known to differ little tell more.
     let known = |limit| {
-        let limits = Limits { min_effect: limit };
-        judge((&base, &noisy_speeds(1000.0)), (1, 0.02), limits).verdict
+        let limits = DecisionLimits {
+            effect_share_min: limit,
+        };
+        judge_repetitions((&base, &noisy_speeds(1000.0)), (1, 0.02), limits).verdict
     };
-    assert_eq!(known(0.03), Verdict::Unsure);
+    assert_eq!(known(0.03), Verdict::Inconclusive);
     assert_eq!(known(0.15), Verdict::NoDifferenceSeen);
 }
 
 #[test]
 fn two_modes_decide_nothing() {
     let with = |id: &str, speeds: Vec<f64>| {
-        let repetitions = speeds.into_iter().map(|speed| read(MIB, speed, 50.0));
-        run(
+        let repetitions = speeds
+            .into_iter()
+            .map(|speed| read_repetition(MIB, speed, 50.0));
+        build_run(
             id,
             "suite",
             id,
-            vec![result("read", 0, repetitions.collect())],
+            vec![build_result("read", 0, repetitions.collect())],
         )
     };
     let mut modes = noisy_speeds(600.0);
@@ -111,9 +139,13 @@ fn two_modes_decide_nothing() {
         (modes, noisy_speeds(1000.0)),
     ] {
         let compared = compare(&[with("a", base), with("b", other)]);
-        let pair = &compared.pairs[0];
-        assert_eq!(pair.judgement.doubt, Some(Doubt::TwoModes), "{pair:?}");
-        assert_eq!(pair.verdict(), "not sure: two modes");
+        let pair = &compared.result_pairs[0];
+        assert_eq!(
+            pair.judgement.undecided_reason,
+            Some(UndecidedReason::Bimodal),
+            "{pair:?}"
+        );
+        assert_eq!(pair.describe_verdict(), "not sure: two modes");
     }
 }
 
@@ -131,7 +163,7 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
                     second,
                     after_verdict: false,
                 }),
-                ..read(MIB, speed, 50.0)
+                ..read_repetition(MIB, speed, 50.0)
             }
         });
         Run {
@@ -143,11 +175,11 @@ fn arms(blocks: &[Speeds]) -> [Run; 2] {
                 min_effect: None,
                 before: None,
             }),
-            ..run(
+            ..build_run(
                 id,
                 "suite",
                 id,
-                vec![result("read", 0, repetitions.collect())],
+                vec![build_result("read", 0, repetitions.collect())],
             )
         }
     };
@@ -181,20 +213,24 @@ fn the_blocks_after_a_verdict_give_the_ratio() {
             }
         }
         let compared = compare(&runs);
-        let pair = &compared.pairs[0];
+        let pair = &compared.result_pairs[0];
         let found = pair.judgement.ratio.unwrap();
         assert_eq!(pair.judgement.verdict, Verdict::Faster);
-        let counts = pair.blocks.unwrap();
-        assert_eq!((counts.total, counts.after_verdict), (11 + after, after));
+        let counts = pair.block_counts.unwrap();
+        assert_eq!(
+            (counts.total_count, counts.after_verdict_count),
+            (11 + after, after)
+        );
         // Speeds are of whole nanoseconds.
         assert!((found - ratio).abs() < 1e-6, "{found}");
         assert_eq!(counts.has_unbiased_size(), !overstates);
         let interval = pair.judgement.interval.unwrap();
         assert!(
-            interval.low <= found && found <= interval.high,
+            interval.min <= found && found <= interval.max,
             "{interval:?}"
         );
-        let table = crate::report::comparison(&compared, crate::report::Format::Table, 300);
+        let table =
+            crate::report::render_comparison(&compared, crate::report::ReportFormat::Table, 300);
         assert_eq!(table.contains("may overstate"), overstates, "{table}");
     }
 }
@@ -203,14 +239,14 @@ fn the_blocks_after_a_verdict_give_the_ratio() {
 fn disturbed_blocks_are_reported() {
     let blocks: Vec<Speeds> = (0..20).map(|n| (1000.0, 1000.0, n % 2 == 0)).collect();
     let mut runs = arms(&blocks);
-    assert!(compare(&runs).pairs[0].warnings.is_empty());
+    assert!(compare(&runs).result_pairs[0].warnings.is_empty());
     let busy = Interference::ProcessorBusy { threads: 3 };
     for (run, count) in runs.iter_mut().zip([2, 1]) {
         for repetition in &mut run.results[0].repetitions[4..4 + count] {
             repetition.interference.push(busy.clone());
         }
     }
-    let warnings = &compare(&runs).pairs[0].warnings;
+    let warnings = &compare(&runs).result_pairs[0].warnings;
     let said = format!(
         "disturbed in 2 blocks of the base and 1 of the other, which still count: {busy} (3)"
     );
@@ -238,20 +274,20 @@ fn arms_are_compared_block_by_block() {
     ] {
         let [a, b] = arms(&drifting(ratio));
         let compared = compare(&[a.clone(), b.clone()]);
-        let pair = &compared.pairs[0];
+        let pair = &compared.result_pairs[0];
         assert_eq!(
             (pair.basis, pair.judgement.verdict),
-            (Basis::MedianBlock, verdict)
+            (ComparisonBasis::MedianBlock, verdict)
         );
         assert!((pair.judgement.ratio.unwrap() / ratio - 1.0).abs() < 1e-6);
         // The other way round it is the inverse.
-        let turned = &compare(&[b, a.clone()]).pairs[0];
+        let turned = &compare(&[b, a.clone()]).result_pairs[0];
         let product = pair.judgement.ratio.unwrap() * turned.judgement.ratio.unwrap();
         assert!((product - 1.0).abs() < 1e-9, "{product}");
         // Beside a third run it is a separate one.
         assert_eq!(
-            compare(&[run("c", "suite", "c", a.results.clone()), a]).pairs[0].basis,
-            Basis::Medians
+            compare(&[build_run("c", "suite", "c", a.results.clone()), a]).result_pairs[0].basis,
+            ComparisonBasis::Medians
         );
     }
     // What matters is what they were measured for, unless another is asked for.
@@ -267,18 +303,20 @@ fn arms_are_compared_block_by_block() {
         arms
     };
     let verdict = |min_effect, asked: Option<f64>| {
-        let terms = Terms {
-            limits: asked.map(|min_effect| Limits { min_effect }),
-            ..Terms::default()
+        let terms = ComparisonTerms {
+            limits: asked.map(|min_effect| DecisionLimits {
+                effect_share_min: min_effect,
+            }),
+            ..ComparisonTerms::default()
         };
-        compare_on(&of_arms(min_effect), &terms).pairs[0]
+        compare_with_terms(&of_arms(min_effect), &terms).result_pairs[0]
             .judgement
             .verdict
     };
     for (measured_for, asked, found) in [
         (None, None, Verdict::NoDifferenceSeen),
-        (Some(0.015), None, Verdict::Unsure),
-        (Some(0.03), Some(0.015), Verdict::Unsure),
+        (Some(0.015), None, Verdict::Inconclusive),
+        (Some(0.03), Some(0.015), Verdict::Inconclusive),
         (Some(0.015), Some(0.03), Verdict::NoDifferenceSeen),
     ] {
         let verdict = verdict(measured_for, asked);
@@ -286,14 +324,17 @@ fn arms_are_compared_block_by_block() {
     }
     let [a, b] = arms(&drifting(0.9)[..10]);
     let few = compare(&[a, b]);
-    assert_eq!(few.pairs[0].judgement.verdict, Verdict::TooFewRepetitions);
-    assert!(few.pairs[0].judgement.ratio.is_some());
+    assert_eq!(
+        few.result_pairs[0].judgement.verdict,
+        Verdict::TooFewRepetitions
+    );
+    assert!(few.result_pairs[0].judgement.ratio.is_some());
     // A block that one arm lacks counts for neither.
     let [mut a, b] = arms(&drifting(0.9));
     a.results[0].repetitions.remove(3);
     let compared = compare(&[a, b]);
-    assert_eq!(compared.pairs[0].judgement.verdict, Verdict::Slower);
-    assert!((compared.pairs[0].judgement.ratio.unwrap() / 0.9 - 1.0).abs() < 1e-6);
+    assert_eq!(compared.result_pairs[0].judgement.verdict, Verdict::Slower);
+    assert!((compared.result_pairs[0].judgement.ratio.unwrap() / 0.9 - 1.0).abs() < 1e-6);
 }
 
 #[test]
@@ -301,37 +342,42 @@ fn earlier_runs_narrow_the_interval() {
     let of = |id: &str, speed: f64| {
         let repetitions = noisy_speeds(speed)
             .into_iter()
-            .map(|speed| read(MIB, speed, 50.0));
-        run(
+            .map(|speed| read_repetition(MIB, speed, 50.0));
+        build_run(
             id,
             "suite",
             "/a",
-            vec![result("read", 0, repetitions.collect())],
+            vec![build_result("read", 0, repetitions.collect())],
         )
     };
     let earlier: Vec<Run> = (0..8).map(|n| of(&format!("earlier{n}"), 1000.0)).collect();
     let compared = |history: Vec<Run>, speed: f64| {
-        let terms = Terms {
-            history: History::of(history),
-            ..Terms::default()
+        let terms = ComparisonTerms {
+            history: RunHistory::from_runs(history),
+            ..ComparisonTerms::default()
         };
         let two = [of("a", 1000.0), of("b", speed)];
-        compare_on(&two, &terms).pairs[0].judgement.verdict
+        compare_with_terms(&two, &terms).result_pairs[0]
+            .judgement
+            .verdict
     };
-    assert_eq!(compared(Vec::new(), 850.0), Verdict::Unsure);
+    assert_eq!(compared(Vec::new(), 850.0), Verdict::Inconclusive);
     assert_eq!(compared(earlier.clone(), 850.0), Verdict::Slower);
-    assert_eq!(compared(earlier[1..].to_vec(), 850.0), Verdict::Unsure);
+    assert_eq!(
+        compared(earlier[1..].to_vec(), 850.0),
+        Verdict::Inconclusive
+    );
     let elsewhere = earlier.iter().cloned().map(|run| Run {
         target: "/b".to_owned(),
         ..run
     });
-    assert_eq!(compared(elsewhere.collect(), 850.0), Verdict::Unsure);
+    assert_eq!(compared(elsewhere.collect(), 850.0), Verdict::Inconclusive);
 }
 
 #[test]
 fn results_are_paired_by_what_they_measured() {
     let one = |filesystem: &str, drives: u32, row: u32, block: &str| {
-        let mut one = result("read", row, vec![read(MIB, 500.0, 10.0); 2]);
+        let mut one = build_result("read", row, vec![read_repetition(MIB, 500.0, 10.0); 2]);
         one.filesystem = filesystem.to_owned();
         one.drives = drives;
         one.parameters
@@ -371,14 +417,17 @@ fn results_are_paired_by_what_they_measured() {
         ),
     ];
     for (base, other, expected) in cases {
-        let (base, other) = (run("a", "s", "/a", base), run("b", "s", "/b", other));
+        let (base, other) = (
+            build_run("a", "s", "/a", base),
+            build_run("b", "s", "/b", other),
+        );
         let text = |one: &ProgramResult| {
             format!(
                 "{} {} {}",
                 one.filesystem, one.drives, one.parameters["block_bytes"]
             )
         };
-        let pairing = Pairing::match_results(&base, &other);
+        let pairing = ResultPairing::match_results(&base, &other);
         let found: Vec<String> = pairing
             .pairs
             .iter()
@@ -393,10 +442,12 @@ fn results_are_paired_by_what_they_measured() {
 /// One program per list of speeds.
 fn run_of(id: &str, programs: &[(&str, Vec<f64>)]) -> Run {
     let one = |((program, speeds), row): (&(&str, Vec<f64>), u32)| {
-        let repetitions = speeds.iter().map(|speed| read(MIB, *speed, 50.0));
-        result(program, row, repetitions.collect())
+        let repetitions = speeds
+            .iter()
+            .map(|speed| read_repetition(MIB, *speed, 50.0));
+        build_result(program, row, repetitions.collect())
     };
-    run(id, "suite", id, programs.iter().zip(0..).map(one).collect())
+    build_run(id, "suite", id, programs.iter().zip(0..).map(one).collect())
 }
 
 #[test]
@@ -418,11 +469,11 @@ fn only_significant_slow_downs_count_as_the_worst() {
     let worst = comparison.worst_slowdown().unwrap();
     assert_eq!(worst.title, "calm");
     assert!((worst.slowdown().unwrap() - 0.5).abs() < 1e-6);
-    assert_eq!(comparison.undecided(), 1);
+    assert_eq!(comparison.undecided_count(), 1);
     assert_eq!(
         compare(&[base.clone(), base.clone()]).worst_slowdown(),
         None
     );
-    assert_eq!(compare(&[base]).pairs, []);
+    assert_eq!(compare(&[base]).result_pairs, []);
     assert_eq!(compare(&[]), Comparison::default());
 }

@@ -12,15 +12,18 @@ use diskperf_timeline::{
 /// Warns of runs that did not finish.
 pub(super) fn warn_of_states(runs: &[Run]) -> Vec<RunWarning> {
     let warning = |(run, of): (usize, &Run)| {
-        let why = reason_unfinished(&of.state)?;
+        let why = unfinished_reason(&of.state)?;
         let text = format!("not finished: {why}");
-        Some(RunWarning { run, text })
+        Some(RunWarning {
+            run_index: run,
+            message: text,
+        })
     };
     runs.iter().enumerate().filter_map(warning).collect()
 }
 
 /// Returns the reason why a run is not finished; `None` if it is.
-pub(super) fn reason_unfinished(state: &RunState) -> Option<&str> {
+pub(super) fn unfinished_reason(state: &RunState) -> Option<&str> {
     match state {
         RunState::Finished => None,
         RunState::Running => Some("still running, or killed"),
@@ -87,7 +90,10 @@ pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWa
     }
     texts
         .into_iter()
-        .map(|text| RunWarning { run, text })
+        .map(|text| RunWarning {
+            run_index: run,
+            message: text,
+        })
         .collect()
 }
 
@@ -114,8 +120,8 @@ fn describe_catalogues(base: &Run, other: &Run) -> Option<String> {
 
 /// Lists the differences in the amount of work of two results of one program, which make their
 /// speeds incomparable. The arms of an A/B measurement differ on purpose.
-pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
-    if [base, other].into_iter().all(has_blocks) {
+pub(super) fn list_work_differences(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
+    if [base, other].into_iter().all(has_interleaved_blocks) {
         return Vec::new();
     }
     let differences = [
@@ -157,15 +163,15 @@ pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -
             &value(other),
         ));
     }
-    texts.extend(disturbed_blocks(base, other));
+    texts.extend(describe_disturbed_blocks(base, other));
     texts
 }
 
-fn has_blocks(result: &ProgramResult) -> bool {
+fn has_interleaved_blocks(result: &ProgramResult) -> bool {
     result.repetitions.iter().any(|one| one.block.is_some())
 }
 
-fn disturbed_repetitions(result: &ProgramResult) -> Vec<&Repetition> {
+fn list_disturbed_repetitions(result: &ProgramResult) -> Vec<&Repetition> {
     let blocks = result.repetitions.iter();
     let blocks = blocks.filter(|one| one.block.is_some() && !one.discarded);
     blocks.filter(|one| one.is_disturbed()).collect()
@@ -173,12 +179,15 @@ fn disturbed_repetitions(result: &ProgramResult) -> Vec<&Repetition> {
 
 /// Describes the disturbances of the blocks of an A/B measurement. Disturbances of separate runs
 /// are repeated or appear in the verdict.
-fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
-    if ![base, other].into_iter().all(has_blocks) {
+fn describe_disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
+    if ![base, other].into_iter().all(has_interleaved_blocks) {
         return None;
     }
-    let (base, other) = (disturbed_repetitions(base), disturbed_repetitions(other));
-    let what = interference::told(base.iter().chain(&other).copied())?;
+    let (base, other) = (
+        list_disturbed_repetitions(base),
+        list_disturbed_repetitions(other),
+    );
+    let what = interference::describe_sources(base.iter().chain(&other).copied())?;
     Some(format!(
         "disturbed in {} blocks of the base and {} of the other, which still count: {what}",
         base.len(),

@@ -1,21 +1,21 @@
 //! Differences between two runs that are not consequences of other differences.
 
-use super::{DrivePart, Suspect};
+use super::{DrivePart, SuspectedComponent};
 use crate::explanation::words;
 
 /// Difference between two runs, with the part of the computer that it belongs to.
-pub(super) struct Cause {
-    pub(super) suspect: Suspect,
+pub(super) struct CandidateCause {
+    pub(super) suspect: SuspectedComponent,
     /// Part of the drive that the cause belongs to, for a drive with firmware.
     pub(super) part: Option<DrivePart>,
     /// Certainty that the difference is a cause (see [`Rank`]), then its size among causes of equal
     /// rank.
-    pub(super) weight: (Rank, f64),
+    pub(super) rank_and_log_ratio: (CauseRank, f64),
     /// Description of the difference for the user.
     pub(super) evidence: String,
 }
 
-impl Cause {
+impl CandidateCause {
     /// Assigns the cause to a part of a drive with firmware.
     pub(super) fn with_part(mut self, part: DrivePart) -> Self {
         self.part = Some(part);
@@ -23,20 +23,20 @@ impl Cause {
     }
 
     /// Tests whether the cause lies in the construction of a drive.
-    pub(super) fn is_shape(&self) -> bool {
-        self.weight.0 == Rank::Shape
+    pub(super) fn is_shape_difference(&self) -> bool {
+        self.rank_and_log_ratio.0 == CauseRank::Shape
     }
 
     /// Tests whether the cause is unlikely to be a consequence of another one.
-    pub(super) fn is_certain(&self) -> bool {
-        self.weight.0 >= Rank::Unit
+    pub(super) fn has_certain_rank(&self) -> bool {
+        self.rank_and_log_ratio.0 >= CauseRank::Unit
     }
 }
 
 /// Certainty that a difference is a cause. A difference can only be a consequence of one with a
 /// higher rank, listed further down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum CauseRank {
     /// Lowest rank of a cause: a difference that may well be a consequence of another.
     Hint,
     /// Rank of a difference in a limit, such as a maximum number of requests in flight. The maximum
@@ -58,11 +58,15 @@ const EQUAL_LOG_RATIO_MAX: f64 = 0.015;
 /// Ratio assumed for a cost that occurs in only one of two runs.
 const RATIO_MAX: f64 = 20.0;
 
-pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
-    Cause {
+pub(super) fn new_cause(
+    suspect: SuspectedComponent,
+    weight: (CauseRank, f64),
+    evidence: String,
+) -> CandidateCause {
+    CandidateCause {
         suspect,
         part: None,
-        weight,
+        rank_and_log_ratio: weight,
         evidence,
     }
 }
@@ -81,7 +85,7 @@ pub(super) fn log_ratio_if_different(a: Option<f64>, b: Option<f64>) -> Option<f
 }
 
 /// Minimum number of samples from which the diagnosis draws a conclusion.
-pub(super) const FEWEST: usize = 20;
+pub(super) const SAMPLE_COUNT_MIN: usize = 20;
 /// Coefficient of the Kolmogorov-Smirnov test at 1 %: two samples of one distribution exceed it by
 /// chance once in a hundred times.
 const KOLMOGOROV_SMIRNOV_COEFFICIENT: f64 = 1.63;
@@ -90,7 +94,7 @@ const KOLMOGOROV_SMIRNOV_COEFFICIENT: f64 = 1.63;
 /// explains it.
 pub(super) fn distribution_distance(a: &[u64], b: &[u64]) -> Option<f64> {
     let (of_a, of_b) = (a.len() as f64, b.len() as f64);
-    if a.len().min(b.len()) < FEWEST {
+    if a.len().min(b.len()) < SAMPLE_COUNT_MIN {
         return None;
     }
     let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
@@ -100,8 +104,8 @@ pub(super) fn distribution_distance(a: &[u64], b: &[u64]) -> Option<f64> {
 }
 
 /// Describes the durations of the same thing in two runs.
-pub(super) fn describe_both(what: &str, a: Option<f64>, b: Option<f64>) -> String {
-    let told = |ns: Option<f64>| ns.map_or_else(|| "nothing".to_owned(), words::milliseconds);
+pub(super) fn describe_both_values(what: &str, a: Option<f64>, b: Option<f64>) -> String {
+    let told = |ns: Option<f64>| ns.map_or_else(|| "nothing".to_owned(), words::format_time_ms);
     format!(
         "{what} takes {} in one run and {} in the other",
         told(a),

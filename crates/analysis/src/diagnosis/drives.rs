@@ -1,9 +1,11 @@
 //! Causes in the construction of drives: rotation, positions of sectors and arm movements.
 
-use super::causes::{Cause, Rank, cause, describe_both, log_ratio_if_different};
-use super::measures::Measures;
+use super::causes::{
+    CandidateCause, CauseRank, describe_both_values, log_ratio_if_different, new_cause,
+};
+use super::measures::TraceMeasures;
 use super::samples::median;
-use super::{DrivePart, Suspect};
+use super::{DrivePart, SuspectedComponent};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, Position};
 use diskperf_timeline::{Stage, Trace};
@@ -18,9 +20,18 @@ const HEADS_MAX: u64 = 64;
 const SPARE_SECTORS_MAX: usize = 8;
 
 /// Finds the differences in the construction of the drives.
-pub(super) fn find_shape_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+pub(super) fn find_shape_causes(
+    a: (&Trace, &TraceMeasures),
+    b: (&Trace, &TraceMeasures),
+) -> Vec<CandidateCause> {
     let mut found = find_platter_causes(a, b);
-    let drive = |size: f64, evidence| cause(Suspect::Drive, (Rank::Shape, size), evidence);
+    let drive = |size: f64, evidence| {
+        new_cause(
+            SuspectedComponent::Drive,
+            (CauseRank::Shape, size),
+            evidence,
+        )
+    };
     let (one, other) = (a.1, b.1);
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
     found.extend((0..drives).filter_map(|number| find_numbering_cause(a, b, number)));
@@ -30,17 +41,18 @@ pub(super) fn find_shape_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) 
         false => find_seek_cause(one, other),
     });
     for stage in [Stage::Settle, Stage::WriteSettle, Stage::HeadSwitch] {
-        let usual = |of: &Measures| match (has_firmware, stage) {
+        let usual = |of: &TraceMeasures| match (has_firmware, stage) {
             // A disk with firmware changes heads on the way: what is left of that behind a
             // seek is as long as the seeks are short.
-            (true, Stage::HeadSwitch) => of.disks.accesses.head_switch_ns,
-            (true, Stage::WriteSettle) => of.disks.accesses.write_settle_ns,
+            (true, Stage::HeadSwitch) => of.disk_measures.accesses.head_switch_ns,
+            (true, Stage::WriteSettle) => of.disk_measures.accesses.write_settle_ns,
             _ => of.median_stage_ns(stage),
         };
         // One that never comes by tells nothing of what it would take.
         let comes = !has_firmware || usual(one).is_some() && usual(other).is_some();
         if let Some(size) = log_ratio_if_different(usual(one), usual(other)).filter(|_| comes) {
-            let evidence = describe_both(&words::stage(stage), usual(one), usual(other));
+            let evidence =
+                describe_both_values(&words::stage_label(stage), usual(one), usual(other));
             found.push(drive(size, evidence));
         }
     }
@@ -53,21 +65,27 @@ pub(super) fn find_shape_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) 
     found
 }
 
-fn find_seek_cause(one: &Measures, other: &Measures) -> Option<Cause> {
-    let seeks = one.seeks.iter();
+fn find_seek_cause(one: &TraceMeasures, other: &TraceMeasures) -> Option<CandidateCause> {
+    let seeks = one.seek_ns_by_drive_and_distance.iter();
     let mut ratios: Vec<f64> = seeks
-        .filter_map(|(way, ns)| Some((*other.seeks.get(way)? as f64 / *ns as f64).ln()))
+        .filter_map(|(way, ns)| {
+            Some((*other.seek_ns_by_drive_and_distance.get(way)? as f64 / *ns as f64).ln())
+        })
         .collect();
     let size = median(&mut ratios).filter(|size| size.abs() > 5e-3)?;
     let evidence = format!(
         "seeks over the same distance take {:.2} times as long",
         size.exp()
     );
-    Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
+    Some(new_cause(
+        SuspectedComponent::Drive,
+        (CauseRank::Shape, size.abs()),
+        evidence,
+    ))
 }
 
 /// Minimum number of distances by which two seek curves are distinguished.
-const DISTANCES_MIN: usize = 5;
+const DISTANCE_COUNT_MIN: usize = 5;
 /// Factor between the shortest and the longest seek distance of one section of a seek curve.
 const SECTION_DISTANCE_RATIO: u32 = 8;
 /// Maximum ratio of two measured distances between which a seek curve is interpolated.
@@ -78,9 +96,9 @@ const EQUAL_CURVE_LOG_RATIO_MAX: f64 = 0.02;
 /// Compares seek curves of disks with so many cylinders that two runs share few distances. Each
 /// curve is interpolated at the other's points. The comparison goes by sections, since short and
 /// long seeks consist of different phases.
-fn find_seek_curve_cause(one: &Measures, other: &Measures) -> Option<Cause> {
+fn find_seek_curve_cause(one: &TraceMeasures, other: &TraceMeasures) -> Option<CandidateCause> {
     let mut stretches: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for ((drive, distance), ns) in &one.seeks {
+    for ((drive, distance), ns) in &one.seek_ns_by_drive_and_distance {
         if let Some(there) = interpolate_seek_ns(other, (*drive, *distance)) {
             let stretch = distance.ilog(SECTION_DISTANCE_RATIO);
             let ratio = (there / *ns as f64).ln();
@@ -88,7 +106,7 @@ fn find_seek_curve_cause(one: &Measures, other: &Measures) -> Option<Cause> {
         }
     }
     let of_stretch = |(stretch, mut ratios): (u32, Vec<f64>)| {
-        let few = ratios.len() < DISTANCES_MIN && stretch > 0;
+        let few = ratios.len() < DISTANCE_COUNT_MIN && stretch > 0;
         let size =
             median(&mut ratios).filter(|size| !few && size.abs() > EQUAL_CURVE_LOG_RATIO_MAX)?;
         Some((stretch, size))
@@ -101,17 +119,21 @@ fn find_seek_curve_cause(one: &Measures, other: &Measures) -> Option<Cause> {
         from.saturating_mul(SECTION_DISTANCE_RATIO) - 1,
         size.exp()
     );
-    Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
+    Some(new_cause(
+        SuspectedComponent::Drive,
+        (CauseRank::Shape, size.abs()),
+        evidence,
+    ))
 }
 
 /// Interpolates the seek time over a distance from the nearest measured distances of a run.
-fn interpolate_seek_ns(measures: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
+fn interpolate_seek_ns(measures: &TraceMeasures, (drive, distance): (u32, u32)) -> Option<f64> {
     let below = measures
-        .seeks
+        .seek_ns_by_drive_and_distance
         .range((drive, 1)..=(drive, distance))
         .next_back()?;
     let above = measures
-        .seeks
+        .seek_ns_by_drive_and_distance
         .range((drive, distance)..=(drive, u32::MAX))
         .next()?;
     let (low, high) = (f64::from(below.0.1), f64::from(above.0.1));
@@ -127,10 +149,10 @@ fn interpolate_seek_ns(measures: &Measures, (drive, distance): (u32, u32)) -> Op
 
 /// Compares the positions of a drive's sectors in two runs.
 fn find_numbering_cause(
-    a: (&Trace, &Measures),
-    b: (&Trace, &Measures),
+    a: (&Trace, &TraceMeasures),
+    b: (&Trace, &TraceMeasures),
     number: u32,
-) -> Option<Cause> {
+) -> Option<CandidateCause> {
     let own = a.1.sector_positions.range((number, 0)..=(number, u64::MAX));
     let both = own.filter_map(|(at, place)| Some((place, b.1.sector_positions.get(at)?)));
     let (mut common, mut moved) = (0.0_f64, 0.0_f64);
@@ -143,7 +165,7 @@ fn find_numbering_cause(
             moved / common,
             "the same sectors are at other positions on the drive",
         )
-    } else if common == 0.0 && !has_one_numbering(a.0, b.0, number) {
+    } else if common == 0.0 && !has_same_numbering(a.0, b.0, number) {
         (
             1.0,
             "sectors are numbered differently over tracks and cylinders",
@@ -151,24 +173,31 @@ fn find_numbering_cause(
     } else {
         return None;
     };
-    Some(cause(
-        Suspect::Drive,
-        (Rank::Shape, size),
+    Some(new_cause(
+        SuspectedComponent::Drive,
+        (CauseRank::Shape, size),
         evidence.to_owned(),
     ))
 }
 
-fn find_platter_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+fn find_platter_causes(
+    a: (&Trace, &TraceMeasures),
+    b: (&Trace, &TraceMeasures),
+) -> Vec<CandidateCause> {
     let mut found = Vec::new();
     for (one, other) in a.0.drives.iter().zip(&b.0.drives) {
         let size = (other.revolution_ns / one.revolution_ns).ln().abs();
         if size > 1e-4 {
-            let evidence = describe_both(
+            let evidence = describe_both_values(
                 "a revolution",
                 Some(one.revolution_ns),
                 Some(other.revolution_ns),
             );
-            found.push(cause(Suspect::Drive, (Rank::Shape, size), evidence));
+            found.push(new_cause(
+                SuspectedComponent::Drive,
+                (CauseRank::Shape, size),
+                evidence,
+            ));
         }
     }
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
@@ -178,8 +207,12 @@ fn find_platter_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Ca
 
 /// Compares the division of tracks that both runs access. Other tracks do not count: the slots
 /// differ by zone, and the order of service determines which zone comes first.
-fn find_track_cause(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<Cause> {
-    let slots = |of: &Measures| -> BTreeMap<(u32, u32), u32> {
+fn find_track_cause(
+    a: (&Trace, &TraceMeasures),
+    b: (&Trace, &TraceMeasures),
+    drive: u32,
+) -> Option<CandidateCause> {
+    let slots = |of: &TraceMeasures| -> BTreeMap<(u32, u32), u32> {
         let own = of.sector_positions.range((drive, 0)..=(drive, u64::MAX));
         own.filter_map(|(_, place)| match place {
             Position::Disk(at) => Some(((at.cylinder, at.head), at.slots)),
@@ -198,13 +231,17 @@ fn find_track_cause(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) 
         bytes(a.0),
         bytes(b.0)
     );
-    Some(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence))
+    Some(new_cause(
+        SuspectedComponent::Drive,
+        (CauseRank::Shape, 1.0),
+        evidence,
+    ))
 }
 
 /// Tests whether one numbering of a drive's sectors, with a fixed number of sectors per track and
 /// heads per cylinder, matches the positions of all requests in both runs. Where no such numbering
 /// fits a run, as on a drive with zones, the result is `true`.
-fn has_one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
+fn has_same_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
     let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
         let own = trace.requests.iter().filter(|one| one.drive == drive);
         let places: Vec<(u64, DiskPosition)> = own

@@ -1,7 +1,7 @@
 //! Causes in the layout of files: the positions and lengths of their blocks.
 
-use super::causes::{Cause, Rank, cause};
-use super::{Ending, Suspect, measures::Measures};
+use super::causes::{CandidateCause, CauseRank, new_cause};
+use super::{RunEnding, SuspectedComponent, measures::TraceMeasures};
 use diskperf_timeline::units::format_size;
 
 /// Minimum share of addresses requested by only one of two runs that counts as another file layout.
@@ -12,23 +12,27 @@ const NEW_ADDRESS_SHARE_MIN: f64 = 0.04;
 const EQUAL_STEP_SHARE_MIN: f64 = 0.97;
 
 /// Compares the layout of files in the two runs.
-pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause> {
+pub(super) fn find_layout_cause(
+    a: &TraceMeasures,
+    b: &TraceMeasures,
+    ending: RunEnding,
+) -> Option<CandidateCause> {
     let common = a
         .request_addresses
         .intersection(&b.request_addresses)
         .count() as f64;
     let (of_a, of_b) = (a.request_addresses.len(), b.request_addresses.len());
     let all = match ending {
-        Ending::ByWork => of_a.max(of_b),
+        RunEnding::WorkDone => of_a.max(of_b),
         // The slower one does not come to all that the faster one asks for.
-        Ending::ByTime => of_a.min(of_b),
+        RunEnding::TimeElapsed => of_a.min(of_b),
     };
     let all = all.max(1) as f64;
     let elsewhere = 1.0 - common / all;
     if elsewhere < NEW_ADDRESS_SHARE_MIN {
         return None;
     }
-    let counted = |of: &Measures| of.request_steps.values().sum::<u64>().max(1) as f64;
+    let counted = |of: &TraceMeasures| of.request_steps.values().sum::<u64>().max(1) as f64;
     let (of_a, of_b) = (counted(a), counted(b));
     let shares = a.request_steps.iter().map(|(step, count)| {
         let other = b.request_steps.get(step).copied().unwrap_or(0);
@@ -38,9 +42,13 @@ pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> O
     if common == 0.0 && same > EQUAL_STEP_SHARE_MIN {
         let evidence =
             "the same blocks, equally spaced, are at another position on the drive".to_owned();
-        return Some(cause(Suspect::Drive, (Rank::Layout, 1.0), evidence));
+        return Some(new_cause(
+            SuspectedComponent::Drive,
+            (CauseRank::Layout, 1.0),
+            evidence,
+        ));
     }
-    let usual = |of: &Measures| {
+    let usual = |of: &TraceMeasures| {
         let most = of.request_steps.iter().max_by_key(|(_, count)| **count);
         most.map_or_else(String::new, |((step, bytes), _)| {
             let sign = if *step < 0 { "-" } else { "" };
@@ -63,9 +71,9 @@ pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> O
             usual(b)
         )
     };
-    Some(cause(
-        Suspect::Filesystem,
-        (Rank::Layout, 1.0 + elsewhere),
+    Some(new_cause(
+        SuspectedComponent::Filesystem,
+        (CauseRank::Layout, 1.0 + elsewhere),
         evidence,
     ))
 }

@@ -1,26 +1,26 @@
 //! Measures of a run that can be causes rather than consequences.
 
-use super::disks::{Accesses, Buffers, Cleaning, Disks, Order};
-use super::routines::Routines;
-use super::samples::{DRIVER_STAGES, end_of_stages, median};
-use super::searches::Searches;
-use crate::explanation::window;
+use super::disks::{AccessMeasures, BufferMeasures, CleaningMeasures, DiskMeasures, ServiceOrder};
+use super::routines::RoutineDurations;
+use super::samples::{DRIVER_STAGES, last_stage_end_ns, median};
+use super::searches::SearchMeasures;
+use crate::explanation::timed_window;
 use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Measures of one run that a diagnosis compares with those of another.
-pub(super) struct Measures {
+pub(super) struct TraceMeasures {
     /// Time from the first start of a program to the last end, in nanoseconds.
     pub(super) elapsed_ns: f64,
     /// Number of programs that ran concurrently.
-    pub(super) programs: f64,
+    pub(super) program_count: f64,
     /// Number of drives that received requests.
-    pub(super) drives: f64,
+    pub(super) drive_count: f64,
     /// Time that all programs booked to each stage in nanoseconds, by [`Stage::index`].
     program_stage_ns: [f64; Stage::COUNT],
     /// Durations of the processor's routines, with the delays by interrupts.
-    pub(super) routines: Routines,
+    pub(super) routine_durations: RoutineDurations,
     /// Idle time of the processor in nanoseconds.
     pub(super) idle_ns: f64,
     /// Durations in nanoseconds that requests spent in each stage, in ascending order.
@@ -33,32 +33,32 @@ pub(super) struct Measures {
     /// Maximum number of requests in flight during the run.
     pub(super) in_flight_max: u64,
     /// Maximum number of requests in flight that had left the driver.
-    pub(super) past_driver_max: u64,
+    pub(super) in_flight_past_driver_max: u64,
     /// Maximum number of requests in flight that had left the controller's queue.
-    pub(super) at_drive_max: u64,
+    pub(super) in_flight_at_drive_max: u64,
     /// Total time of all requests in each stage, in nanoseconds.
     request_stage_ns: [f64; Stage::COUNT],
     /// Bytes that all requests of the run moved.
-    pub(super) bytes: f64,
+    pub(super) transferred_bytes: f64,
     /// Number of requests by purpose, such as read or read-ahead.
-    pub(super) requests: BTreeMap<Purpose, f64>,
+    pub(super) request_count_by_purpose: BTreeMap<Purpose, f64>,
     /// Median duration of each stage in the requests that have it, in nanoseconds.
     median_stage_ns: BTreeMap<Stage, f64>,
     /// Shortest seek time in nanoseconds over each distance, for each drive.
-    pub(super) seeks: BTreeMap<(u32, u32), u64>,
+    pub(super) seek_ns_by_drive_and_distance: BTreeMap<(u32, u32), u64>,
     /// Position on the drive of the first sector of each request.
     pub(super) sector_positions: BTreeMap<(u32, u64), Position>,
     /// Searches for sectors, and the decisions for and against them.
-    pub(super) searches: Searches,
+    pub(super) search_measures: SearchMeasures,
     /// Whether any of the drives has firmware, a buffer and a link of its own.
     pub(super) has_firmware: bool,
     /// Measures of the disks that have firmware.
-    pub(super) disks: Disks,
+    pub(super) disk_measures: DiskMeasures,
 }
 
-impl Measures {
+impl TraceMeasures {
     pub(super) fn from_trace(trace: &Trace) -> Self {
-        let (from, until) = window(trace).unwrap_or_default();
+        let (from, until) = timed_window(trace).unwrap_or_default();
         let requests: Vec<&TracedRequest> = trace
             .requests
             .iter()
@@ -70,47 +70,56 @@ impl Measures {
         let asked = numbers.len();
         let mut measures = Self {
             elapsed_ns: until.since(from).0 as f64,
-            programs: trace.processes.len().max(1) as f64,
-            drives: asked.max(1) as f64,
+            program_count: trace.processes.len().max(1) as f64,
+            drive_count: asked.max(1) as f64,
             program_stage_ns: [0.0; Stage::COUNT],
-            routines: Routines::from_trace(trace),
-            idle_ns: idle_ns_of_processor(trace),
+            routine_durations: RoutineDurations::from_trace(trace),
+            idle_ns: processor_idle_ns(trace),
             durations_by_stage: BTreeMap::new(),
             request_addresses: requests
                 .iter()
                 .map(|one| {
-                    let (first_byte, bytes) = byte_extent(trace, one);
+                    let (first_byte, bytes) = request_byte_extent(trace, one);
                     (one.drive, first_byte, bytes)
                 })
                 .collect(),
             request_steps: BTreeMap::new(),
-            in_flight_max: in_flight_max(requests.iter().map(|one| one.issued.0), &requests),
-            past_driver_max: in_flight_max(
-                requests.iter().map(|one| end_of_stages(one, DRIVER_STAGES)),
+            in_flight_max: find_in_flight_max(requests.iter().map(|one| one.issued.0), &requests),
+            in_flight_past_driver_max: find_in_flight_max(
+                requests
+                    .iter()
+                    .map(|one| last_stage_end_ns(one, DRIVER_STAGES)),
                 &requests,
             ),
-            at_drive_max: in_flight_max(
-                requests.iter().map(|one| end_of_stages(one, QUEUE_STAGES)),
+            in_flight_at_drive_max: find_in_flight_max(
+                requests
+                    .iter()
+                    .map(|one| last_stage_end_ns(one, QUEUE_STAGES)),
                 &requests,
             ),
             request_stage_ns: [0.0; Stage::COUNT],
-            bytes: 0.0,
-            requests: BTreeMap::new(),
+            transferred_bytes: 0.0,
+            request_count_by_purpose: BTreeMap::new(),
             median_stage_ns: BTreeMap::new(),
-            seeks: BTreeMap::new(),
+            seek_ns_by_drive_and_distance: BTreeMap::new(),
             sector_positions: BTreeMap::new(),
-            searches: Searches::from_trace(trace, &requests),
+            search_measures: SearchMeasures::from_trace(trace, &requests),
             has_firmware: trace.drives.iter().any(|drive| drive.has_link),
-            disks: Disks::default(),
+            disk_measures: DiskMeasures::default(),
         };
         if measures.has_firmware {
-            measures.disks = Disks {
-                accesses: Accesses::from_trace(trace, &requests, (from, until)),
-                buffers: Buffers::from_trace(trace, &requests),
-                order: Order::from_trace(trace, &requests),
-                cleaning: Cleaning::from_trace(trace, &requests, (from, until)),
+            measures.disk_measures = DiskMeasures {
+                accesses: AccessMeasures::from_trace(trace, &requests, (from, until)),
+                buffers: BufferMeasures::from_trace(trace, &requests),
+                service_order: ServiceOrder::from_trace(trace, &requests),
+                cleaning: CleaningMeasures::from_trace(trace, &requests, (from, until)),
             };
-            measures.seeks = std::mem::take(&mut measures.disks.accesses.seeks);
+            measures.seek_ns_by_drive_and_distance = std::mem::take(
+                &mut measures
+                    .disk_measures
+                    .accesses
+                    .seek_ns_by_drive_and_distance,
+            );
         }
         for process in &trace.processes {
             for (stage, start, stop) in process.parts() {
@@ -141,8 +150,10 @@ impl Measures {
             let mut order: Vec<&&TracedRequest> = own.collect();
             order.sort_by_key(|one| one.issued);
             for pair in order.windows(2) {
-                let (before, (first_byte, bytes)) =
-                    (byte_extent(trace, pair[0]), byte_extent(trace, pair[1]));
+                let (before, (first_byte, bytes)) = (
+                    request_byte_extent(trace, pair[0]),
+                    request_byte_extent(trace, pair[1]),
+                );
                 let step = first_byte as i64 - before.0 as i64;
                 *self.request_steps.entry((step, bytes)).or_default() += 1;
             }
@@ -153,8 +164,11 @@ impl Measures {
         let mut spans: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
         for request in requests {
             let drive = &trace.drives[request.drive as usize];
-            self.bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
-            *self.requests.entry(request.purpose).or_default() += 1.0;
+            self.transferred_bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
+            *self
+                .request_count_by_purpose
+                .entry(request.purpose)
+                .or_default() += 1.0;
             let at = (request.drive, request.sector);
             self.sector_positions
                 .extend(request.position.map(|place| (at, place)));
@@ -180,7 +194,7 @@ impl Measures {
             let mut order: Vec<(u64, &TracedRequest)> = requests
                 .iter()
                 .filter(|one| one.drive == drive)
-                .filter_map(|one| Some((media_end(one)?, *one)))
+                .filter_map(|one| Some((media_transfer_end_ns(one)?, *one)))
                 .collect();
             order.sort_by_key(|(end, _)| *end);
             for pair in order.windows(2) {
@@ -195,7 +209,10 @@ impl Measures {
                     .map(|(_, start, stop)| stop.0 - start.0)
                     .sum();
                 if distance > 0 && seek > 0 {
-                    let known = self.seeks.entry((drive, distance)).or_insert(seek);
+                    let known = self
+                        .seek_ns_by_drive_and_distance
+                        .entry((drive, distance))
+                        .or_insert(seek);
                     *known = seek.min(*known);
                 }
             }
@@ -218,14 +235,14 @@ impl Measures {
     }
 
     /// Counts all requests of the run.
-    pub(super) fn count(&self) -> f64 {
-        self.requests.values().sum()
+    pub(super) fn request_count(&self) -> f64 {
+        self.request_count_by_purpose.values().sum()
     }
 }
 
 /// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
 /// Readings from before, as during a ramp, are left out.
-fn idle_ns_of_processor(trace: &Trace) -> f64 {
+fn processor_idle_ns(trace: &Trace) -> f64 {
     let opened = trace.processes.iter().map(|process| process.opened).min();
     let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
     let (Some(first), Some(last)) = (first, trace.busy.last()) else {
@@ -239,7 +256,7 @@ fn idle_ns_of_processor(trace: &Trace) -> f64 {
 const QUEUE_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
 
 /// Returns a request's first byte on its drive and its length in bytes.
-fn byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
+fn request_byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
     (
         request.sector * sector_bytes,
@@ -249,7 +266,7 @@ fn byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
 
 /// Returns the maximum number of requests in flight, each counted from its given start time to its
 /// completion.
-fn in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
+fn find_in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
     let ends = requests.iter().map(|one| (one.completed().0, -1));
     let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();
     moments.sort_unstable();
@@ -260,7 +277,7 @@ fn in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -
     at_once.max().unwrap_or(0) as u64
 }
 
-fn media_end(request: &TracedRequest) -> Option<u64> {
+fn media_transfer_end_ns(request: &TracedRequest) -> Option<u64> {
     let media = request
         .parts()
         .filter(|(stage, ..)| *stage == Stage::MediaTransfer);

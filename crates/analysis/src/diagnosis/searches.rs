@@ -1,8 +1,8 @@
 //! Causes in sector searches: the driver's decision to start one, and its distance to the sector.
 
-use super::Suspect;
-use super::causes::{Cause, Rank, cause};
-use super::samples::{DRIVER_STAGES, end_of_stages, median};
+use super::SuspectedComponent;
+use super::causes::{CandidateCause, CauseRank, new_cause};
+use super::samples::{DRIVER_STAGES, last_stage_end_ns, median};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
@@ -13,9 +13,9 @@ type SearchDecisions = BTreeMap<u32, (u32, u32)>;
 
 /// Measures of the sector searches of a run.
 #[derive(Default)]
-pub(super) struct Searches {
+pub(super) struct SearchMeasures {
     /// Median distance in slots from the end of a search to the requested sector.
-    lead_slots: Option<f64>,
+    search_lead_slots: Option<f64>,
     /// Share of requests (0 to 1) that started a search.
     search_share: f64,
     /// Decisions by the slot under the head, for requests whose arm was already on the cylinder.
@@ -27,12 +27,12 @@ pub(super) struct Searches {
 /// Minimum difference between two runs in the share of requests that search, to count as a cause.
 const SEARCH_SHARE_DIFFERENCE_MIN: f64 = 0.25;
 /// Minimum number of decisions that must be opposite in two runs to count as a cause.
-const FEWEST: u32 = 2;
+const DECISION_COUNT_MIN: u32 = 2;
 /// Maximum share of exceptions at which a value, such as the slot under the head, counts as
 /// deciding whether to search.
 const EXCEPTION_SHARE_MAX: f64 = 0.02;
 
-impl Searches {
+impl SearchMeasures {
     pub(super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut searches = Self::default();
         let mut leads = Vec::new();
@@ -44,18 +44,18 @@ impl Searches {
             if trace.drives[request.drive as usize].has_link {
                 continue;
             }
-            let under_head = |at| slot_under_head(trace, (request, slots), at);
-            let found = search_end(request);
+            let under_head = |at| find_slot_under_head(trace, (request, slots), at);
+            let found = search_end_time(request);
             if let Some(found) = found {
                 let ahead = f64::from(slot) - under_head(found);
                 leads.push(ahead.rem_euclid(f64::from(slots)).round() % f64::from(slots));
             }
             let away = request.parts().any(|(stage, ..)| stage == Stage::Seek);
             if !away {
-                let head = under_head(decision_time(trace, request)) as u32;
+                let head = under_head(search_decision_time(trace, request)) as u32;
                 let distance = (slot + slots - head) % slots;
-                count_decision(&mut searches.decisions_by_slot, head, found.is_some());
-                count_decision(
+                count_search_decision(&mut searches.decisions_by_slot, head, found.is_some());
+                count_search_decision(
                     &mut searches.decisions_by_distance,
                     distance,
                     found.is_some(),
@@ -63,19 +63,19 @@ impl Searches {
             }
         }
         searches.search_share = leads.len() as f64 / requests.len().max(1) as f64;
-        searches.lead_slots = median(&mut leads);
+        searches.search_lead_slots = median(&mut leads);
         searches
     }
 }
 
-fn count_decision(decisions: &mut SearchDecisions, value: u32, did: bool) {
+fn count_search_decision(decisions: &mut SearchDecisions, value: u32, did: bool) {
     let (yes, no) = decisions.entry(value).or_default();
     *(if did { yes } else { no }) += 1;
 }
 
 /// Returns the time at which the search of a request ended, if there was one. A search is a
 /// rotational wait that something other than the transfer follows.
-fn search_end(request: &TracedRequest) -> Option<Nanoseconds> {
+fn search_end_time(request: &TracedRequest) -> Option<Nanoseconds> {
     let is_wait = |stage| matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_));
     let parts: Vec<_> = request.parts().collect();
     parts.windows(2).find_map(|pair| {
@@ -85,18 +85,22 @@ fn search_end(request: &TracedRequest) -> Option<Nanoseconds> {
     })
 }
 
-fn slot_under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
+fn find_slot_under_head(
+    trace: &Trace,
+    (request, slots): (&TracedRequest, u32),
+    at: Nanoseconds,
+) -> f64 {
     let turned = trace.drives[request.drive as usize].revolutions(at);
     turned.rem_euclid(1.0) * f64::from(slots)
 }
 
 /// Returns the time of the decision whether to search: the end of the driver's first work on the
 /// request. Where the transfer followed immediately, it is the start of the driver's last work.
-fn decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
-    let until = Nanoseconds(end_of_stages(request, DRIVER_STAGES));
+fn search_decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
+    let until = Nanoseconds(last_stage_end_ns(request, DRIVER_STAGES));
     let next = request.parts().find(|(_, from, _)| *from >= until);
     let waited = next.is_some_and(|(stage, ..)| stage == Stage::ChannelWait);
-    if waited || search_end(request).is_some() {
+    if waited || search_end_time(request).is_some() {
         return until;
     }
     let of_handler = trace.handlers.partition_point(|work| work.until < until);
@@ -112,15 +116,19 @@ fn decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
 }
 
 /// Finds the differences between two runs in their sector searches.
-pub(super) fn find_search_causes(a: &Searches, b: &Searches) -> Vec<Cause> {
+pub(super) fn find_search_causes(a: &SearchMeasures, b: &SearchMeasures) -> Vec<CandidateCause> {
     let mut found = Vec::new();
-    if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)
+    if let (Some(one), Some(other)) = (a.search_lead_slots, b.search_lead_slots)
         && (one - other).abs() >= 1.0
     {
         let evidence = format!(
             "searches end {one:.0} sectors before the target in one run and {other:.0} in the other"
         );
-        found.push(cause(Suspect::Driver, (Rank::Policy, 2.0), evidence));
+        found.push(new_cause(
+            SuspectedComponent::Driver,
+            (CauseRank::Policy, 2.0),
+            evidence,
+        ));
     }
     let (same_slot, same_distance) = (
         count_contradictions(&a.decisions_by_slot, &b.decisions_by_slot),
@@ -138,16 +146,24 @@ pub(super) fn find_search_causes(a: &Searches, b: &Searches) -> Vec<Cause> {
         let evidence = format!(
             "{what} the drive gets a search command in one run and not in the other, at {places} positions"
         );
-        found.push(cause(Suspect::Driver, (Rank::Limit, 3.0), evidence));
+        found.push(new_cause(
+            SuspectedComponent::Driver,
+            (CauseRank::Limit, 3.0),
+            evidence,
+        ));
     }
     let more = (a.search_share - b.search_share).abs();
     if more > SEARCH_SHARE_DIFFERENCE_MIN {
         let evidence = format!(
             "{} of the requests search in one run and {} in the other",
-            words::percent(a.search_share),
-            words::percent(b.search_share)
+            words::format_percent(a.search_share),
+            words::format_percent(b.search_share)
         );
-        found.push(cause(Suspect::Driver, (Rank::Hint, more), evidence));
+        found.push(new_cause(
+            SuspectedComponent::Driver,
+            (CauseRank::Hint, more),
+            evidence,
+        ));
     }
     found
 }
@@ -173,7 +189,7 @@ fn count_contradictions(a: &SearchDecisions, b: &SearchDecisions) -> Option<usiz
         .collect();
     let of_a: u32 = opposite.iter().map(|((did, not), _)| did.max(not)).sum();
     let of_b: u32 = opposite.iter().map(|(_, (did, not))| did.max(not)).sum();
-    Some(if of_a.min(of_b) >= FEWEST {
+    Some(if of_a.min(of_b) >= DECISION_COUNT_MIN {
         opposite.len()
     } else {
         0

@@ -1,7 +1,7 @@
 //! Reads that disks served from their buffers, divided by the origin of the buffered data.
 
-use super::response::requests_waited_for;
-use super::words::percent;
+use super::response::find_awaited_requests;
+use super::words::format_percent;
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedArm};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
@@ -9,14 +9,17 @@ use std::collections::BTreeMap;
 
 /// Reads of disks that have a buffer and a link of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Buffered {
+pub struct BufferHits {
     /// Number of reads of disks with a buffer.
-    pub reads: u64,
+    #[serde(rename = "reads")]
+    pub read_count: u64,
     /// Number of reads whose sectors were in the buffer.
-    pub answered: u64,
+    #[serde(rename = "answered")]
+    pub buffer_hit_count: u64,
     /// Number of buffer hits on sectors that read-ahead fetched within the elapsed time. The other
     /// hits are on data of earlier requests.
-    pub read_ahead: u64,
+    #[serde(rename = "read_ahead")]
+    pub read_ahead_hit_count: u64,
 }
 
 /// Minimum share of buffer hits among the reads that the explanation mentions.
@@ -27,7 +30,7 @@ const MENTION_SHARE_MIN: f64 = 0.1;
 struct ReadAheadExtents(BTreeMap<(u32, u64), u64>);
 
 impl ReadAheadExtents {
-    fn add(&mut self, arm: &TracedArm) {
+    fn add_arm_work(&mut self, arm: &TracedArm) {
         let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sectors));
         // What it meets becomes one with it.
         let drive = arm.drive;
@@ -48,7 +51,7 @@ impl ReadAheadExtents {
     }
 }
 
-impl Buffered {
+impl BufferHits {
     /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
     /// read.
     pub(super) fn from_trace(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
@@ -60,50 +63,50 @@ impl Buffered {
         ahead.sort_unstable_by_key(|arm| arm.from);
         let mut ahead = ahead.into_iter().peekable();
         let mut passed = ReadAheadExtents::default();
-        let mut requests = requests_waited_for(trace, window);
+        let mut requests = find_awaited_requests(trace, window);
         requests.sort_by_key(|one| one.completed());
         let mut found = Self::default();
         for one in requests {
             // What is read on to afterwards did not answer this one.
             while let Some(arm) = ahead.next_if(|arm| arm.from < one.completed()) {
-                passed.add(arm);
+                passed.add_arm_work(arm);
             }
             let has_buffer = trace.drives[one.drive as usize].has_link;
             if one.purpose != Purpose::Read || !has_buffer {
                 continue;
             }
-            found.reads += 1;
+            found.read_count += 1;
             if one.spans.iter().any(|span| span.stage == Stage::CacheHit) {
-                found.answered += 1;
+                found.buffer_hit_count += 1;
                 // Of the last sector: what was asked for before may end in the midst of it.
                 let last = one.sector + u64::from(one.sectors) - 1;
-                found.read_ahead += u64::from(passed.contains(one.drive, last));
+                found.read_ahead_hit_count += u64::from(passed.contains(one.drive, last));
             }
         }
-        (found.reads > 0).then_some(found)
+        (found.read_count > 0).then_some(found)
     }
 
     /// Describes the reads served from the buffer, where their share is worth a sentence.
-    pub(super) fn sentence(&self) -> Option<String> {
-        let share = self.answered as f64 / self.reads.max(1) as f64;
+    pub(super) fn describe_hits(&self) -> Option<String> {
+        let share = self.buffer_hit_count as f64 / self.read_count.max(1) as f64;
         if share < MENTION_SHARE_MIN {
             return None;
         }
-        let of_what = match self.answered - self.read_ahead {
+        let of_what = match self.buffer_hit_count - self.read_ahead_hit_count {
             0 => "all from read-ahead".to_owned(),
-            kept if self.read_ahead == 0 && kept == self.answered => {
+            kept if self.read_ahead_hit_count == 0 && kept == self.buffer_hit_count => {
                 "from data cached earlier: the media do not limit their rate".to_owned()
             }
             kept => format!(
                 "{} from read-ahead and {kept} from data cached earlier",
-                self.read_ahead
+                self.read_ahead_hit_count
             ),
         };
         Some(format!(
             "The drive's cache answers {} of {} reads ({}) at the rate of its link, {of_what}.",
-            self.answered,
-            self.reads,
-            percent(share)
+            self.buffer_hit_count,
+            self.read_count,
+            format_percent(share)
         ))
     }
 }

@@ -1,9 +1,9 @@
 //! Sets of disjoint time intervals, with their union and intersection.
 
 /// Disjoint intervals in ascending order, each with its start and end in nanoseconds.
-pub(super) struct Intervals(Vec<(u64, u64)>);
+pub(super) struct TimeIntervals(Vec<(u64, u64)>);
 
-impl Intervals {
+impl TimeIntervals {
     /// Creates a set of disjoint intervals from any intervals, joining those that meet.
     pub(super) fn from_spans(spans: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut spans: Vec<_> = spans.into_iter().collect();
@@ -19,17 +19,17 @@ impl Intervals {
     }
 
     /// Returns the union of several sets of intervals.
-    pub(super) fn union<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+    pub(super) fn union_of<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         Self::from_spans(all.flat_map(|one| one.0.iter().copied()))
     }
 
     /// Returns the total length of the set's intervals.
-    pub(super) fn total(&self) -> u64 {
+    pub(super) fn total_ns(&self) -> u64 {
         self.0.iter().map(|(from, until)| until - from).sum()
     }
 
     /// Returns the total time that two sets of intervals share.
-    pub(super) fn overlap(&self, other: &Self) -> u64 {
+    pub(super) fn overlap_ns(&self, other: &Self) -> u64 {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = 0;
         while let (Some(one), Some(two)) = (mine.peek(), theirs.peek()) {
@@ -46,14 +46,14 @@ impl Intervals {
 
 #[cfg(test)]
 mod tests {
-    use super::Intervals;
+    use super::TimeIntervals;
 
     #[test]
     fn spans_join_and_overlap() {
-        let one = Intervals::from_spans([(5, 7), (0, 3), (2, 4), (7, 9)]);
-        assert_eq!(one.total(), 8);
-        let other = Intervals::from_spans([(1, 6), (8, 20)]);
-        assert_eq!(one.overlap(&other), 3 + 1 + 1);
-        assert_eq!(Intervals::union([one, other].iter()).total(), 20);
+        let one = TimeIntervals::from_spans([(5, 7), (0, 3), (2, 4), (7, 9)]);
+        assert_eq!(one.total_ns(), 8);
+        let other = TimeIntervals::from_spans([(1, 6), (8, 20)]);
+        assert_eq!(one.overlap_ns(&other), 3 + 1 + 1);
+        assert_eq!(TimeIntervals::union_of([one, other].iter()).total_ns(), 20);
     }
 }

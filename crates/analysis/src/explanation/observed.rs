@@ -20,7 +20,7 @@
 //! whole machine on these devices, since a program that shares a disk also waits for the requests
 //! of others.
 
-use super::{Account, DeviceAccount, OperationAccount, Spread, window};
+use super::{DeviceAccount, OperationAccount, TimeAccount, ValueQuantiles, timed_window};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
@@ -28,14 +28,14 @@ use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace}
 const SECTOR_BYTES: u64 = 512;
 
 /// Converts recorded events into a trace, as a model would have recorded it.
-pub fn trace(block: &BlockTrace) -> Trace {
+pub fn build_trace(block: &BlockTrace) -> Trace {
     let edges = QueueEdges::from_requests(&block.requests);
     let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
     workers.sort_by_key(|(_, worker)| worker.ended);
     let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
         number: *number,
         opened: worker.opened,
-        spans: edges.worker_spans(worker, &block.switches),
+        spans: edges.list_worker_spans(worker, &block.switches),
         // No kernel's routines are told apart here.
         work: Vec::new(),
     };
@@ -49,11 +49,11 @@ pub fn trace(block: &BlockTrace) -> Trace {
             };
             block.devices.len()
         ],
-        requests: block.requests.iter().map(trace_request).collect(),
+        requests: block.requests.iter().map(build_traced_request).collect(),
         processes: workers.iter().map(process).collect(),
         ..Trace::default()
     };
-    if let Some((from, until)) = window(&trace) {
+    if let Some((from, until)) = timed_window(&trace) {
         let parts = trace.processes.iter().flat_map(TracedProcess::parts);
         let working = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
         let processor = working.map(|(_, from, until)| until.since(from)).sum();
@@ -70,7 +70,7 @@ pub fn trace(block: &BlockTrace) -> Trace {
     trace
 }
 
-fn trace_request(block_request: &BlockRequest) -> TracedRequest {
+fn build_traced_request(block_request: &BlockRequest) -> TracedRequest {
     let span = |stage, until| Span { stage, until };
     TracedRequest {
         drive: block_request.device,
@@ -98,17 +98,17 @@ fn trace_request(block_request: &BlockRequest) -> TracedRequest {
 struct QueueEdges(Vec<QueueEdge>);
 
 struct QueueEdge {
-    at: Nanoseconds,
-    queued: i64,
-    at_device: i64,
+    time: Nanoseconds,
+    queued_change: i64,
+    at_device_change: i64,
 }
 
 impl QueueEdges {
     fn from_requests(requests: &[BlockRequest]) -> Self {
         let edge = |at, queued, at_device| QueueEdge {
-            at,
-            queued,
-            at_device,
+            time: at,
+            queued_change: queued,
+            at_device_change: at_device,
         };
         let mut edges = Vec::with_capacity(3 * requests.len());
         for one in requests {
@@ -116,13 +116,13 @@ impl QueueEdges {
             edges.push(edge(one.issued, -1, 1));
             edges.push(edge(one.completed, 0, -1));
         }
-        edges.sort_by_key(|edge| edge.at);
+        edges.sort_by_key(|edge| edge.time);
         Self(edges)
     }
 
     /// Returns the spans of a worker's time without gaps. They begin on a processor, since the
     /// worker has just read the clock.
-    fn worker_spans(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
+    fn list_worker_spans(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
             let until = until.min(worker.ended);
@@ -142,22 +142,22 @@ impl QueueEdges {
         let switches = add_missing_switches(worker, switches);
         let mut switches = switches.iter().peekable();
         loop {
-            let edge = edges.peek().map(|edge| edge.at);
+            let edge = edges.peek().map(|edge| edge.time);
             let switch = switches.peek().map(|switch| switch.at);
             let Some(next) = edge.into_iter().chain(switch).min() else {
                 break;
             };
-            book(stage_of_state(scheduled, queued, at_device), next, &mut at);
-            while let Some(edge) = edges.next_if(|edge| edge.at == next) {
-                queued += edge.queued;
-                at_device += edge.at_device;
+            book(choose_stage(scheduled, queued, at_device), next, &mut at);
+            while let Some(edge) = edges.next_if(|edge| edge.time == next) {
+                queued += edge.queued_change;
+                at_device += edge.at_device_change;
             }
             while let Some(switch) = switches.next_if(|switch| switch.at == next) {
                 scheduled = switch.to;
             }
         }
         book(
-            stage_of_state(scheduled, queued, at_device),
+            choose_stage(scheduled, queued, at_device),
             worker.ended,
             &mut at,
         );
@@ -193,7 +193,7 @@ fn add_missing_switches(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> 
 }
 
 /// Returns the stage to which a worker's instant is booked, by the rules of the module.
-fn stage_of_state(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
+fn choose_stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     match scheduled {
         Scheduled::Running => Stage::SystemCall,
         Scheduled::Preempted | Scheduled::Woken => Stage::CpuWait,
@@ -205,11 +205,11 @@ fn stage_of_state(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
 
 /// Disagreement between events and kernel accounting about a worker's processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Disagreement {
+pub struct CpuShareDisagreement {
     /// Share (0 to 1) of the worker's elapsed time on a processor, by events.
-    pub by_events: f64,
+    pub cpu_share_from_events: f64,
     /// Processor time divided by elapsed time (0 to 1), by kernel accounting.
-    pub by_accounting: f64,
+    pub cpu_share_from_accounting: f64,
 }
 
 /// Maximum difference of the two processor shares that counts as agreement: events are in whole
@@ -219,43 +219,48 @@ const AGREEMENT_SHARE_MAX: f64 = 0.05;
 /// Returns the worker whose events and accounting differ most; `None` if all agree. Possible
 /// reasons are missing events that are not counted as lost, time that the hypervisor took, and
 /// accounting by ticks.
-pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disagreement> {
-    let trace = trace(block);
+pub fn find_cpu_share_disagreement(
+    block: &BlockTrace,
+    repetition: &Repetition,
+) -> Option<CpuShareDisagreement> {
+    let trace = build_trace(block);
     let of_worker = |process: &TracedProcess| {
         let worker = repetition.workers.get(process.number as usize - 1)?;
         let parts = process.parts();
         let running = parts.filter(|(stage, ..)| *stage == Stage::SystemCall);
         let by_events: Nanoseconds = running.map(|(_, from, until)| until.since(from)).sum();
         let elapsed = worker.elapsed.0.max(1) as f64;
-        Some(Disagreement {
-            by_events: by_events.0 as f64 / elapsed,
-            by_accounting: worker.cpu.0 as f64 / elapsed,
+        Some(CpuShareDisagreement {
+            cpu_share_from_events: by_events.0 as f64 / elapsed,
+            cpu_share_from_accounting: worker.cpu.0 as f64 / elapsed,
         })
     };
-    let apart = |one: &Disagreement| (one.by_events - one.by_accounting).abs();
+    let apart = |one: &CpuShareDisagreement| {
+        (one.cpu_share_from_events - one.cpu_share_from_accounting).abs()
+    };
     let all = trace.processes.iter().filter_map(of_worker);
     all.filter(|one| apart(one) > AGREEMENT_SHARE_MAX)
         .max_by(|one, other| apart(one).total_cmp(&apart(other)))
 }
 
 /// Creates the account of recorded events; `None` where events were lost or no worker ended.
-pub fn account(block: &BlockTrace) -> Option<Account> {
+pub fn build_account(block: &BlockTrace) -> Option<TimeAccount> {
     if block.lost_events > 0 {
         return None;
     }
-    let trace = trace(block);
-    let mut account = Account::of(&trace)?;
-    account.utilisation.handlers = None;
-    account.utilisation.bus = None;
-    let (from, until) = window(&trace)?;
+    let trace = build_trace(block);
+    let mut account = TimeAccount::from_trace(&trace)?;
+    account.utilisation.handler_share = None;
+    account.utilisation.bus_share = None;
+    let (from, until) = timed_window(&trace)?;
     let devices = (0..).zip(&block.devices);
-    account.devices = devices
-        .map(|(number, name)| account_device(block, (number, name), (from, until)))
+    account.device_accounts = devices
+        .map(|(number, name)| build_device_account(block, (number, name), (from, until)))
         .collect();
     Some(account)
 }
 
-fn account_device(
+fn build_device_account(
     block: &BlockTrace,
     (number, name): (u32, &String),
     (from, until): (Nanoseconds, Nanoseconds),
@@ -277,19 +282,19 @@ fn account_device(
         OperationAccount::from_requests(operation, &done.collect::<Vec<_>>())
     };
     DeviceAccount {
-        device: name.clone(),
+        device_name: name.clone(),
         in_queue_mean: Some(mean(&|one| within(one.queued, one.issued))),
         at_device_mean: Some(mean(&|one| within(one.issued, one.completed))),
-        at_device_most: Some(most_at_once(
+        at_device_max: Some(count_in_flight_max(
             own.iter().map(|one| (one.issued, one.completed)),
         )),
-        operations: Operation::ALL.into_iter().filter_map(completed).collect(),
+        operation_accounts: Operation::ALL.into_iter().filter_map(completed).collect(),
     }
 }
 
 /// Returns the maximum number of requests in flight at a time, from their times of issue and
 /// completion.
-pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
+pub fn count_in_flight_max(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
     // Where one goes as another comes, it goes first.
     let mut edges: Vec<(Nanoseconds, i32)> = requests
         .flat_map(|(issued, completed)| [(issued, 1), (completed, -1)])
@@ -308,20 +313,20 @@ impl OperationAccount {
         let spread = |of: &dyn Fn(&BlockRequest) -> u64| {
             let mut values: Vec<u64> = all.iter().map(|one| of(one)).collect();
             values.sort_unstable();
-            Spread::from_values(&values)
+            ValueQuantiles::from_values(&values)
         };
         Some(Self {
             operation,
-            requests: all.len() as u64,
-            bytes: all.iter().map(|one| one.bytes).sum(),
-            bytes_each: spread(&|one| one.bytes)?,
+            request_count: all.len() as u64,
+            total_bytes: all.iter().map(|one| one.bytes).sum(),
+            request_bytes: spread(&|one| one.bytes)?,
             queue_ns: spread(&|one| one.issued.since(one.queued).0)?,
             device_ns: spread(&|one| one.completed.since(one.issued).0)?,
         })
     }
 }
 
-impl Spread {
+impl ValueQuantiles {
     /// Returns the percentiles of values in ascending order; `None` for an empty slice.
     fn from_values(values: &[u64]) -> Option<Self> {
         // The smallest that at least so many in a hundred do not exceed.

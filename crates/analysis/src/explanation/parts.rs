@@ -1,7 +1,7 @@
 //! Times of a drive's actuator and platters by activity.
 
-use super::intervals::Intervals;
-use super::request_parts_within;
+use super::clip_request_parts;
+use super::intervals::TimeIntervals;
 use diskperf_timeline::trace::{ArmWork, Trace};
 use diskperf_timeline::{Nanoseconds, Stage};
 
@@ -9,29 +9,29 @@ use diskperf_timeline::{Nanoseconds, Stage};
 /// in the background. The activities do not overlap, except that `passing` covers parts of the
 /// others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DriveParts {
+pub struct DriveTimeParts {
     /// Time in which sectors of requests passed the head.
-    pub media_transfer: Nanoseconds,
+    pub media_transfer_time: Nanoseconds,
     /// Time in which the arm moved or settled.
-    pub seeking: Nanoseconds,
+    pub seek_time: Nanoseconds,
     /// Time in which the drive switched heads.
-    pub head_switches: Nanoseconds,
+    pub head_switch_time: Nanoseconds,
     /// Time in which requests waited for their sectors (rotational latency).
-    pub latency: Nanoseconds,
+    pub rotational_latency_time: Nanoseconds,
     /// Time lost because requests missed a sector and waited another revolution.
-    pub missed: Nanoseconds,
+    pub missed_revolution_time: Nanoseconds,
     /// Time in which the drive destaged its write buffer, without missed revolutions.
-    pub destaging: Nanoseconds,
+    pub destage_time: Nanoseconds,
     /// Time in which the drive cleaned bands by rewriting them.
-    pub cleaning: Nanoseconds,
+    pub cleaning_time: Nanoseconds,
     /// Time of read-ahead for which no request waited.
-    pub reading_ahead: Nanoseconds,
+    pub read_ahead_time: Nanoseconds,
     /// Time in which any sectors passed the head, for whatever purpose.
-    pub passing: Nanoseconds,
+    pub gap_passing_time: Nanoseconds,
 }
 
 /// Returns the background work of a drive's arm within the elapsed time.
-pub(super) fn arm_work(
+pub(super) fn list_arm_work(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
@@ -50,34 +50,34 @@ pub(super) fn arm_work(
 
 /// Returns the time in nanoseconds in which a drive's link carried data without a media transfer of
 /// the same request.
-pub(super) fn link_busy_ns(
+pub(super) fn measure_link_busy_ns(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
     until: Nanoseconds,
 ) -> u64 {
     let carries = |stage: Stage| matches!(stage, Stage::BusTransfer | Stage::CacheHit);
-    Intervals::from_spans(request_spans(trace, drive, (from, until), carries)).total()
+    TimeIntervals::from_spans(list_request_spans(trace, drive, (from, until), carries)).total_ns()
 }
 
 /// Returns the intervals in which requests of a drive were in the selected stages, within the
 /// elapsed time.
-pub(super) fn request_spans(
+pub(super) fn list_request_spans(
     trace: &Trace,
     drive: u32,
     (from, until): (Nanoseconds, Nanoseconds),
     which: impl Fn(Stage) -> bool,
 ) -> impl Iterator<Item = (u64, u64)> {
     let requests = trace.requests.iter().filter(move |one| one.drive == drive);
-    let parts = requests.flat_map(move |request| request_parts_within(request, from, until));
+    let parts = requests.flat_map(move |request| clip_request_parts(request, from, until));
     parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
 }
 
-fn is_missed(stage: Stage) -> bool {
+fn is_missed_stage(stage: Stage) -> bool {
     matches!(stage, Stage::MissedRevolution(_))
 }
 
-impl DriveParts {
+impl DriveTimeParts {
     /// Returns the times of a drive's actuator and platters, given the time that its requests spent
     /// in each stage.
     pub(super) fn from_trace(
@@ -91,15 +91,15 @@ impl DriveParts {
             Nanoseconds(stages.map(|stage| table[stage.index()]).sum())
         };
         let of_requests = Self {
-            media_transfer: spent(|one| one == Stage::MediaTransfer),
-            seeking: spent(|one| matches!(one, Stage::Seek | Stage::Settle | Stage::WriteSettle)),
-            head_switches: spent(|one| one == Stage::HeadSwitch),
-            latency: spent(|one| one == Stage::RotationalLatency),
-            missed: spent(is_missed),
-            destaging: spent(|one| one == Stage::Destage),
-            cleaning: spent(|one| one == Stage::Cleaning),
-            reading_ahead: Nanoseconds::ZERO,
-            passing: spent(|one| one == Stage::MediaTransfer),
+            media_transfer_time: spent(|one| one == Stage::MediaTransfer),
+            seek_time: spent(|one| matches!(one, Stage::Seek | Stage::Settle | Stage::WriteSettle)),
+            head_switch_time: spent(|one| one == Stage::HeadSwitch),
+            rotational_latency_time: spent(|one| one == Stage::RotationalLatency),
+            missed_revolution_time: spent(is_missed_stage),
+            destage_time: spent(|one| one == Stage::Destage),
+            cleaning_time: spent(|one| one == Stage::Cleaning),
+            read_ahead_time: Nanoseconds::ZERO,
+            gap_passing_time: spent(|one| one == Stage::MediaTransfer),
         };
         match trace.drives[drive as usize].has_link {
             true => of_requests.add_arm_work(trace, drive, window),
@@ -112,33 +112,38 @@ impl DriveParts {
     fn add_arm_work(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
         let (from, until) = window;
         let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {
-            let all = arm_work(trace, drive, from, until);
+            let all = list_arm_work(trace, drive, from, until);
             let found = all.filter(|(work, stage, _)| which(*work, *stage));
-            Intervals::from_spans(found.map(|(.., span)| span))
+            TimeIntervals::from_spans(found.map(|(.., span)| span))
         };
         let requests = |which: fn(Stage) -> bool| {
-            Intervals::from_spans(request_spans(trace, drive, window, which))
+            TimeIntervals::from_spans(list_request_spans(trace, drive, window, which))
         };
-        let both = |one: &Intervals, other: &Intervals| Intervals::union([one, other].into_iter());
-        let total = |of: &Intervals| Nanoseconds(of.total());
-        let missed = both(&requests(is_missed), &of_arm(&|_, stage| is_missed(stage)));
-        let destaging = of_arm(&|work, stage| work == ArmWork::Destage && !is_missed(stage));
+        let both = |one: &TimeIntervals, other: &TimeIntervals| {
+            TimeIntervals::union_of([one, other].into_iter())
+        };
+        let total = |of: &TimeIntervals| Nanoseconds(of.total_ns());
+        let missed = both(
+            &requests(is_missed_stage),
+            &of_arm(&|_, stage| is_missed_stage(stage)),
+        );
+        let destaging = of_arm(&|work, stage| work == ArmWork::Destage && !is_missed_stage(stage));
         let cleaning = of_arm(&|work, _| work == ArmWork::Cleaning);
         let media = requests(|stage| stage == Stage::MediaTransfer);
         let for_requests = requests(|stage| {
-            super::is_of_drive(stage) && !matches!(stage, Stage::Destage | Stage::Cleaning)
+            super::is_drive_stage(stage) && !matches!(stage, Stage::Destage | Stage::Cleaning)
         });
         let others = [&for_requests, &missed, &destaging, &cleaning];
-        let others = Intervals::union(others.into_iter());
+        let others = TimeIntervals::union_of(others.into_iter());
         let ahead = of_arm(&|work, _| work == ArmWork::ReadAhead);
         let passing = of_arm(&|_, stage| stage == Stage::MediaTransfer);
         Self {
-            media_transfer: total(&media),
-            missed: total(&missed),
-            destaging: total(&destaging),
-            cleaning: total(&cleaning),
-            reading_ahead: Nanoseconds(ahead.total() - ahead.overlap(&others)),
-            passing: total(&both(&media, &passing)),
+            media_transfer_time: total(&media),
+            missed_revolution_time: total(&missed),
+            destage_time: total(&destaging),
+            cleaning_time: total(&cleaning),
+            read_ahead_time: Nanoseconds(ahead.total_ns() - ahead.overlap_ns(&others)),
+            gap_passing_time: total(&both(&media, &passing)),
             ..self
         }
     }

@@ -4,18 +4,18 @@
 //! end the program's waits, and not the waits of the others. This account covers the requests
 //! instead: it sums their time from issue to completion, to the nanosecond.
 
-use super::observed::most_at_once;
-use super::words::{milliseconds, percent, stage};
+use super::observed::count_in_flight_max;
+use super::words::{format_percent, format_time_ms, stage_label};
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
 /// Response time of the requests that a program waited for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Response {
+pub struct ResponseAccount {
     /// Number of requests that the account covers.
-    pub requests: u64,
+    pub request_count: u64,
     /// Mean number of requests in flight over the elapsed time.
-    pub under_way_mean: f64,
+    pub in_flight_mean: f64,
     /// Total time of all requests from issue to completion, by stage.
     pub ledger: Ledger,
     /// Mean time in nanoseconds from a request's scheduled arrival until its issue, in open loop. A
@@ -31,7 +31,7 @@ const MENTION_SHARE_MIN: f64 = 0.01;
 /// Maximum number of stages that the sentence on response times mentions.
 const STAGES_MENTIONED_MAX: usize = 3;
 
-impl Response {
+impl ResponseAccount {
     /// Sums the response times of the requests that were issued and completed within a window.
     ///
     /// `None` where no drive had more than one request in flight, since the program's own account
@@ -41,10 +41,10 @@ impl Response {
         window: (Nanoseconds, Nanoseconds),
         before_issue_ns: Option<f64>,
     ) -> Option<Self> {
-        let requests = requests_waited_for(trace, window);
+        let requests = find_awaited_requests(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
             let own = requests.iter().filter(|one| one.drive == drive);
-            most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
+            count_in_flight_max(own.map(|one| (one.issued, one.completed()))) > 1
         });
         if requests.is_empty() || !several && before_issue_ns.is_none() {
             return None;
@@ -65,8 +65,8 @@ impl Response {
         );
         let elapsed = window.1.since(window.0).0.max(1) as f64;
         Some(Self {
-            requests: requests.len() as u64,
-            under_way_mean: took.0 as f64 / elapsed,
+            request_count: requests.len() as u64,
+            in_flight_mean: took.0 as f64 / elapsed,
             ledger,
             before_issue_ns,
         })
@@ -74,35 +74,36 @@ impl Response {
 
     /// Returns the mean time of a request from issue to completion, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
-        self.each(self.ledger.total())
+        self.mean_of_total(self.ledger.total())
     }
 
     /// Returns the mean per request, in nanoseconds, of a time summed over all requests.
-    pub fn each(&self, together: Nanoseconds) -> f64 {
-        together.0 as f64 / self.requests.max(1) as f64
+    pub fn mean_of_total(&self, together: Nanoseconds) -> f64 {
+        together.0 as f64 / self.request_count.max(1) as f64
     }
 
     /// Returns a summed time as a share (0 to 1) of the total response time.
-    pub fn share(&self, together: Nanoseconds) -> f64 {
+    pub fn share_of_response(&self, together: Nanoseconds) -> f64 {
         together.0 as f64 / self.ledger.total().0.max(1) as f64
     }
 
     /// Describes the response time by stage, with the share of the queues first.
-    pub(super) fn sentence(&self) -> String {
+    pub(super) fn describe_response(&self) -> String {
         let queued: Nanoseconds = (self.ledger.entries().iter())
             .filter(|entry| is_queue_stage(entry.stage))
             .map(|entry| entry.ns)
             .sum();
         let mut others: Vec<_> = (self.ledger.entries().iter())
             .filter(|entry| {
-                !is_queue_stage(entry.stage) && self.share(entry.ns) >= MENTION_SHARE_MIN
+                !is_queue_stage(entry.stage)
+                    && self.share_of_response(entry.ns) >= MENTION_SHARE_MIN
             })
             .collect();
         others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
         let others: Vec<String> = (others.iter().take(STAGES_MENTIONED_MAX))
             .map(|entry| {
-                let each = milliseconds(self.each(entry.ns));
-                format!("{each} {}", stage(entry.stage))
+                let each = format_time_ms(self.mean_of_total(entry.ns));
+                format!("{each} {}", stage_label(entry.stage))
             })
             .collect();
         let others = match others.as_slice() {
@@ -110,18 +111,18 @@ impl Response {
             others => format!("; then {}", others.join(", ")),
         };
         let (mean, each) = (
-            milliseconds(self.mean_ns()),
-            milliseconds(self.each(queued)),
+            format_time_ms(self.mean_ns()),
+            format_time_ms(self.mean_of_total(queued)),
         );
-        let (share, under_way) = (self.share(queued), self.under_way_mean);
+        let (share, under_way) = (self.share_of_response(queued), self.in_flight_mean);
         let told = match share >= DOMINANT_SHARE_MIN {
             true => format!(
                 "Queueing dominates the response time: with {under_way:.1} in flight on average, a request takes {mean}, {each} of it ({}) in queues behind others{others}.",
-                percent(share)
+                format_percent(share)
             ),
             false if queued > Nanoseconds::ZERO => format!(
                 "With {under_way:.1} requests in flight on average, a request takes {mean}: {each} ({}) in queues behind others{others}.",
-                percent(share)
+                format_percent(share)
             ),
             false => format!(
                 "With {under_way:.1} requests in flight on average, a request takes {mean}{}.",
@@ -131,8 +132,8 @@ impl Response {
         match self.before_issue_ns.filter(|ns| *ns > 0.0) {
             Some(before) => format!(
                 "{told} Before its issue, a request waits {} from its arrival; with that wait it takes {} on average.",
-                milliseconds(before),
-                milliseconds(before + self.mean_ns())
+                format_time_ms(before),
+                format_time_ms(before + self.mean_ns())
             ),
             None => told,
         }
@@ -154,7 +155,7 @@ fn is_queue_stage(stage: Stage) -> bool {
 }
 
 /// Returns the requests within a window that a program waited for.
-pub(super) fn requests_waited_for(
+pub(super) fn find_awaited_requests(
     trace: &Trace,
     (from, until): (Nanoseconds, Nanoseconds),
 ) -> Vec<&TracedRequest> {

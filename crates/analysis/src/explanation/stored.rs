@@ -8,21 +8,21 @@
 //! These are means: with layers the ledger is that of the mean repetition, otherwise that of the
 //! median one.
 
-use super::processor::{ProcessorDivision, ledger_lines};
-use super::{Account, DeviceAccount, Utilisation};
-use crate::layers::{CallPart, Decomposition, Estimate, Layer};
-use crate::summary::load::in_the_middle;
+use super::processor::{CpuTimeDivision, build_ledger_entries};
+use super::{DeviceAccount, TimeAccount, Utilisation};
+use crate::layers::{CallPart, CostEstimate, Decomposition, ReadLayer};
+use crate::summary::load::find_median_repetition;
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
 
 /// Creates the account of a result; `None` where no repetition counts. `layers` are those of its
 /// run.
-pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Account> {
-    let repetition = middle(result)?;
-    let mut account = account_from_counters(repetition, ProcessorDivision::from_result(result));
-    if let Some(parts) = layers_of(result, layers) {
+pub fn build_account(result: &ProgramResult, layers: &[Decomposition]) -> Option<TimeAccount> {
+    let repetition = median_repetition(result)?;
+    let mut account = account_from_counters(repetition, CpuTimeDivision::from_result(result));
+    if let Some(parts) = find_layers_of_result(result, layers) {
         let calls = repetition.total(|worker| worker.calls);
-        (account.elapsed, account.ledger) = ledger_from_layers(parts, calls);
-    } else if Layer::from_result(result) == Some(Layer::Null) {
+        (account.elapsed, account.ledger) = build_ledger_from_layers(parts, calls);
+    } else if ReadLayer::from_result(result) == Some(ReadLayer::Null) {
         // The lowest layer is one part, the call.
         let mut table = [0; Stage::COUNT];
         table[Stage::SystemCall.index()] = account.elapsed.0;
@@ -32,22 +32,22 @@ pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Accou
 }
 
 /// Finds the layers that belong to a result among those of its run.
-pub fn layers_of<'l>(
+pub fn find_layers_of_result<'l>(
     result: &ProgramResult,
     layers: &'l [Decomposition],
 ) -> Option<&'l Decomposition> {
     let call_bytes = result.parameters.get("call_bytes")?;
     layers.iter().find(|one| {
-        Some(one.layer) == Layer::from_result(result)
+        Some(one.layer) == ReadLayer::from_result(result)
             && *call_bytes == one.call_bytes.to_string()
             && one.filesystem == result.filesystem
     })
 }
 
 /// Returns the median repetition among those that count.
-pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
+pub fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
     let kept: Vec<&Repetition> = result.kept().collect();
-    in_the_middle(&kept)
+    find_median_repetition(&kept)
 }
 
 /// Returns the worker that ended last, whose time the ledger covers.
@@ -56,7 +56,10 @@ pub(super) fn last_worker_to_end(repetition: &Repetition) -> Option<&WorkerMeasu
     repetition.workers.iter().max_by_key(ended)
 }
 
-fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivision>) -> Account {
+fn account_from_counters(
+    repetition: &Repetition,
+    division: Option<CpuTimeDivision>,
+) -> TimeAccount {
     let elapsed = repetition.elapsed();
     let mut table = [0; Stage::COUNT];
     let mut left = elapsed.0;
@@ -65,7 +68,7 @@ fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivi
         let processor = worker.cpu.0.min(own);
         let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
         let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
-        for (stage, ns) in ledger_lines(division, Nanoseconds(processor))
+        for (stage, ns) in build_ledger_entries(division, Nanoseconds(processor))
             .into_iter()
             .chain(ready)
         {
@@ -74,16 +77,16 @@ fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivi
         }
     }
     table[Stage::Unattributed.index()] += left;
-    Account {
+    TimeAccount {
         elapsed,
         ledger: Ledger::from_table(&table),
-        programs: Vec::new(),
-        missed: Vec::new(),
+        program_ledgers: Vec::new(),
+        missed_deadlines: Vec::new(),
         utilisation: measure_utilisation(repetition),
-        drives: Vec::new(),
-        devices: account_devices(repetition),
-        response: None,
-        buffered: None,
+        drive_accounts: Vec::new(),
+        device_accounts: account_devices(repetition),
+        response_account: None,
+        buffer_hits: None,
     }
 }
 
@@ -93,7 +96,7 @@ const BUSY_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 
 /// Returns the time for which the devices' counters ran, until all data were durable; `None` where
 /// it is too short.
-fn busy_time_counted(repetition: &Repetition) -> Option<Nanoseconds> {
+fn device_busy_time(repetition: &Repetition) -> Option<Nanoseconds> {
     let span = repetition.durable().unwrap_or_default();
     let span = span.max(repetition.elapsed());
     (span >= BUSY_TIME_MIN).then_some(span)
@@ -101,40 +104,40 @@ fn busy_time_counted(repetition: &Repetition) -> Option<Nanoseconds> {
 
 fn measure_utilisation(repetition: &Repetition) -> Utilisation {
     let elapsed = repetition.elapsed().0.max(1) as f64;
-    let span = busy_time_counted(repetition);
+    let span = device_busy_time(repetition);
     let busy = repetition.devices.iter().filter_map(|device| {
         let span_ms = span?.0 as f64 / 1e6;
         Some((device.busy_ms as f64 / span_ms).min(1.0))
     });
     Utilisation {
-        processor: Some(repetition.total(|worker| worker.cpu.0) as f64 / elapsed),
-        drives: busy.collect(),
+        processor_share: Some(repetition.total(|worker| worker.cpu.0) as f64 / elapsed),
+        drive_shares: busy.collect(),
         ..Utilisation::default()
     }
 }
 
 fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
-    let known = busy_time_counted(repetition).map(|_| &repetition.devices);
+    let known = device_busy_time(repetition).map(|_| &repetition.devices);
     let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
-        device: device.device.clone(),
+        device_name: device.device.clone(),
         in_queue_mean: None,
         at_device_mean: None,
-        at_device_most: None,
-        operations: Vec::new(),
+        at_device_max: None,
+        operation_accounts: Vec::new(),
     };
     known.into_iter().flatten().map(name).collect()
 }
 
 /// Returns the stage to which a part of a call belongs.
-pub(super) fn stage(part: &Estimate) -> Stage {
-    if !part.told_apart {
+pub(super) fn stage_of_estimate(part: &CostEstimate) -> Stage {
+    if !part.is_distinguished {
         return Stage::Unattributed;
     }
     match part.part {
         // What the kernel does beyond the bare call, where no layer divides it,
         // is of the call.
-        CallPart::Call | CallPart::KernelPath => Stage::SystemCall,
-        CallPart::Clear => Stage::Clear,
+        CallPart::SystemCall | CallPart::KernelPath => Stage::SystemCall,
+        CallPart::ClearBuffer => Stage::Clear,
         CallPart::LookUpAndCopy => Stage::Copy,
         CallPart::MissHandling => Stage::CacheLookup,
         CallPart::DeviceWait => Stage::Device,
@@ -142,12 +145,12 @@ pub(super) fn stage(part: &Estimate) -> Stage {
 }
 
 /// Returns the elapsed time and the ledger of a number of calls with the mean parts of a layer.
-fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
+fn build_ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
     let elapsed = ns(layers.total_ns);
     let mut table = [0_i64; Stage::COUNT];
-    for part in &layers.parts {
-        table[stage(part).index()] += ns(part.ns);
+    for part in &layers.cost_estimates {
+        table[stage_of_estimate(part).index()] += ns(part.mean_ns);
     }
     // What is not told apart from nothing may come out below it, by noise; then
     // it is nothing, and the largest part has taken up that noise.
@@ -162,14 +165,14 @@ fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledge
 }
 
 /// Describes to the reader the parts that the layers give, or why they give none.
-pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
-    let own = Layer::from_result(result)?;
+pub fn describe_source(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
+    let own = ReadLayer::from_result(result)?;
     let told = layers.iter().any(|one| one.layer == own);
     Some(match (told, own) {
         (true, _) => {
             "seqread: mean parts from the layers: copy is the lookup and the copy of cached pages together; cache lookup is the processor time of a miss; device is the remaining wait".to_owned()
         }
-        (false, Layer::Null) => {
+        (false, ReadLayer::Null) => {
             "seqread layer=null is the bare call, which all other layers include".to_owned()
         }
         (false, _) => {

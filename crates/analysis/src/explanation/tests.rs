@@ -1,6 +1,6 @@
 //! An account of a trace made by hand.
 
-use super::{Account, verdict::verdict};
+use super::{TimeAccount, verdict::write_verdict};
 use diskperf_timeline::trace::{
     ArmWork, Counted, DiskPosition, Position, Purpose, TracedArm, TracedBusy, TracedDrive,
     TracedProcess, TracedRequest, TracedWork,
@@ -96,22 +96,22 @@ fn a_program_by_itself_is_its_ledger() {
         (Stage::MediaTransfer, 24),
         (Stage::Copy, 40),
     ];
-    let account = Account::of(&trace(vec![process(1, 0, &ends)])).expect("a program");
+    let account = TimeAccount::from_trace(&trace(vec![process(1, 0, &ends)])).expect("a program");
     assert_eq!(account.elapsed, at(40));
     assert_eq!(account.ledger.total(), at(40));
     assert_eq!(account.ledger.stage(Stage::Copy), at(16));
-    assert!(account.programs.is_empty());
-    let found = &account.missed[0];
-    assert_eq!((found.count, found.ns), (1, 7 * MS));
+    assert!(account.program_ledgers.is_empty());
+    let found = &account.missed_deadlines[0];
+    assert_eq!((found.missed_count, found.lost_ns), (1, 7 * MS));
     assert_eq!(found.late_median_ns, Some(3 * MS));
     let used = &account.utilisation;
-    assert_eq!(used.processor, Some(29.0 / 40.0));
-    assert_eq!(used.controllers[0].share, 0.25);
-    assert_eq!(used.drives, [12.0 / 40.0]);
+    assert_eq!(used.processor_share, Some(29.0 / 40.0));
+    assert_eq!(used.controller_shares[0].busy_share, 0.25);
+    assert_eq!(used.drive_shares, [12.0 / 40.0]);
     // The handler alone worked while the drive did.
-    assert_eq!(used.processor_and_drive, Some(1.0 / 40.0));
-    assert_eq!(account.drives[0].idle, at(28));
-    let words = verdict(&account).join(" ");
+    assert_eq!(used.processor_and_drive_share, Some(1.0 / 40.0));
+    assert_eq!(account.drive_accounts[0].idle_time, at(28));
+    let words = write_verdict(&account).join(" ");
     assert!(
         words.contains("No component is busy all the time"),
         "{words}"
@@ -126,19 +126,19 @@ fn a_program_by_itself_is_its_ledger() {
 fn the_ledger_follows_the_last_running_program() {
     let one = process(1, 0, &[(Stage::User, 20), (Stage::Copy, 30)]);
     let two = process(2, 25, &[(Stage::Seek, 35), (Stage::Copy, 40)]);
-    let account = Account::of(&trace(vec![one, two])).expect("programs");
+    let account = TimeAccount::from_trace(&trace(vec![one, two])).expect("programs");
     assert_eq!(account.elapsed, at(40));
     let booked = |stage| account.ledger.stage(stage);
     assert_eq!(booked(Stage::User), at(20));
     assert_eq!(booked(Stage::Copy), at(5 + 5));
     assert_eq!(booked(Stage::Seek), at(10));
-    assert_eq!(account.programs.len(), 2);
-    assert_eq!(account.programs[1].ledger.total(), at(15));
+    assert_eq!(account.program_ledgers.len(), 2);
+    assert_eq!(account.program_ledgers[1].ledger.total(), at(15));
 }
 
 #[test]
 fn without_a_program_there_is_no_account() {
-    assert_eq!(Account::of(&trace(Vec::new())), None);
+    assert_eq!(TimeAccount::from_trace(&trace(Vec::new())), None);
 }
 
 /// A disk of 10 ms a revolution that is written to: two writes wait for the 20 ms that its arm
@@ -178,23 +178,23 @@ fn with_arm(link_ms: u64) -> Trace {
 
 #[test]
 fn a_shared_wait_counts_once() {
-    let account = Account::of(&with_arm(2)).expect("a program");
-    let drive = &account.drives[0];
-    assert_eq!(drive.parts.destaging, at(20));
-    assert_eq!(drive.parts.reading_ahead, at(5));
-    assert_eq!(drive.parts.passing, at(15));
-    assert_eq!(drive.idle, at(15));
-    assert_eq!(account.utilisation.drives, [25.0 / 40.0]);
-    assert_eq!(account.utilisation.links, [2.0 / 40.0]);
-    let words = verdict(&account).join(" ");
+    let account = TimeAccount::from_trace(&with_arm(2)).expect("a program");
+    let drive = &account.drive_accounts[0];
+    assert_eq!(drive.time_parts.destage_time, at(20));
+    assert_eq!(drive.time_parts.read_ahead_time, at(5));
+    assert_eq!(drive.time_parts.gap_passing_time, at(15));
+    assert_eq!(drive.idle_time, at(15));
+    assert_eq!(account.utilisation.drive_shares, [25.0 / 40.0]);
+    assert_eq!(account.utilisation.link_shares, [2.0 / 40.0]);
+    let words = write_verdict(&account).join(" ");
     let each = "0.67 destaging from the drive's buffer, 0.17 reading ahead, 0.50 the drive idle";
     assert!(words.contains(each), "{words}");
 }
 
 #[test]
 fn a_link_that_is_never_idle_is_named() {
-    let account = Account::of(&with_arm(40)).expect("a program");
-    let words = verdict(&account).join(" ");
+    let account = TimeAccount::from_trace(&with_arm(40)).expect("a program");
+    let words = write_verdict(&account).join(" ");
     let bus = "Bottleneck: the link of drive 1, busy 100 % of the time";
     assert!(words.contains(bus), "{words}");
 }
@@ -221,16 +221,19 @@ fn two_at_a_time() -> Trace {
 
 #[test]
 fn stages_sum_to_the_response_time() {
-    let account = Account::of(&two_at_a_time()).expect("a program");
+    let account = TimeAccount::from_trace(&two_at_a_time()).expect("a program");
     assert_eq!(account.ledger.stage(Stage::ControllerQueue), at(0));
-    let response = account.response.as_ref().expect("two were under way");
-    assert_eq!(response.requests, 2);
+    let response = account
+        .response_account
+        .as_ref()
+        .expect("two were under way");
+    assert_eq!(response.request_count, 2);
     assert_eq!(response.ledger.total(), at(60));
     assert_eq!(response.ledger.stage(Stage::ControllerQueue), at(20));
     assert_eq!(response.ledger.stage(Stage::Seek), at(14));
     assert_eq!(response.mean_ns(), 30e6);
-    assert_eq!(response.under_way_mean, 1.5);
-    let words = verdict(&account).join(" ");
+    assert_eq!(response.in_flight_mean, 1.5);
+    let words = write_verdict(&account).join(" ");
     let each = "With 1.5 requests in flight on average, a request takes 30.0 ms: 10.0 ms (33 %) in queues behind others; then 13.0 ms rotational latency, 7.00 ms seek.";
     assert!(words.contains(each), "{words}");
 }
@@ -243,7 +246,7 @@ fn a_queue_that_dominates_is_the_cause() {
         ..found.requests[1].clone()
     };
     found.requests.extend([third.clone(), third]);
-    let words = verdict(&Account::of(&found).expect("a program")).join(" ");
+    let words = write_verdict(&TimeAccount::from_trace(&found).expect("a program")).join(" ");
     let each = "Queueing dominates the response time: with 3.5 in flight on average, a request takes 35.0 ms, 25.0 ms of it (71 %)";
     assert!(words.contains(each), "{words}");
 }
@@ -254,11 +257,21 @@ fn a_queue_that_dominates_is_the_cause() {
 fn requests_one_at_a_time_have_no_account_of_their_own() {
     let mut found = two_at_a_time();
     found.requests[0].purpose = Purpose::WriteBehind;
-    assert_eq!(Account::of(&found).expect("a program").response, None);
+    assert_eq!(
+        TimeAccount::from_trace(&found)
+            .expect("a program")
+            .response_account,
+        None
+    );
     let mut found = two_at_a_time();
     found.requests[1].issued = at(20);
     found.requests[1].spans.remove(0);
-    assert_eq!(Account::of(&found).expect("a program").response, None);
+    assert_eq!(
+        TimeAccount::from_trace(&found)
+            .expect("a program")
+            .response_account,
+        None
+    );
 }
 
 /// A read that one stage lasts a nanosecond for.
@@ -285,13 +298,17 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
     found.arms[1].spans = spans(&[(Stage::MediaTransfer, 2)]);
     found.arms[1].sector = 992;
     found.arms[1].sectors = 64;
-    let account = Account::of(&found).expect("a program");
-    let buffered = account.buffered.expect("a disk was read");
+    let account = TimeAccount::from_trace(&found).expect("a program");
+    let buffered = account.buffer_hits.expect("a disk was read");
     assert_eq!(
-        (buffered.reads, buffered.answered, buffered.read_ahead),
+        (
+            buffered.read_count,
+            buffered.buffer_hit_count,
+            buffered.read_ahead_hit_count
+        ),
         (4, 2, 1)
     );
-    let words = verdict(&account).join(" ");
+    let words = write_verdict(&account).join(" ");
     let told = "The drive's cache answers 2 of 4 reads (50 %) at the rate of its link, 1 from read-ahead and 1 from data cached earlier.";
     assert!(words.contains(told), "{words}");
 }
@@ -312,9 +329,14 @@ fn later_read_ahead_serves_no_earlier_read() {
         arm
     };
     found.arms = vec![ahead(992, 64, 10), ahead(996, 4, 11)];
-    let buffered = Account::of(&found).expect("a program").buffered;
+    let buffered = TimeAccount::from_trace(&found)
+        .expect("a program")
+        .buffer_hits;
     let buffered = buffered.expect("a disk was read");
-    assert_eq!((buffered.answered, buffered.read_ahead), (2, 1));
+    assert_eq!(
+        (buffered.buffer_hit_count, buffered.read_ahead_hit_count),
+        (2, 1)
+    );
 }
 
 /// Flushes are no requests of the mean, dies that are at work for others are a queue, and
@@ -328,16 +350,16 @@ fn queue_stages_and_waiting_requests() {
         ..found.requests[1].clone()
     };
     found.requests.push(flush);
-    let of = |found: &Trace| Account::of(found).expect("a program");
-    assert_eq!(of(&found).response.expect("two").requests, 2);
+    let of = |found: &Trace| TimeAccount::from_trace(found).expect("a program");
+    assert_eq!(of(&found).response_account.expect("two").request_count, 2);
     found.requests[1].spans = spans(&[(Stage::DieWait(DieBusy::Read), 20), (Stage::FlashRead, 40)]);
-    let words = verdict(&of(&found)).join(" ");
+    let words = write_verdict(&of(&found)).join(" ");
     assert!(
         words.contains("10.0 ms (33 %) in queues behind others"),
         "{words}"
     );
     found.requests[1].spans = spans(&[(Stage::Seek, 20), (Stage::RotationalLatency, 40)]);
-    let words = verdict(&of(&found)).join(" ");
+    let words = write_verdict(&of(&found)).join(" ");
     assert!(
         words.contains("a request takes 30.0 ms: 15.0 ms"),
         "{words}"

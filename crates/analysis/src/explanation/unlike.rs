@@ -5,8 +5,8 @@ use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Device, Run};
 
 /// Lists the differences between two runs, one per line: `kernels differ: A, B`.
-pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
-    let mut found = comparison::unlike(a, b);
+pub fn list_run_differences(a: &Run, b: &Run) -> Vec<String> {
+    let mut found = comparison::list_run_differences(a, b);
     for (what, of) in [
         (
             "seeds",
@@ -17,28 +17,28 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
         ("memories", |run| format_size(run.environment.memory_bytes)),
         ("clocks of calls", |run| run.environment.call_clock.clone()),
         ("sizes of devices", |run| {
-            devices(run, |device| Some(format_size(device.size_bytes)))
+            describe_devices(run, |device| Some(format_size(device.size_bytes)))
         }),
         ("schedulers", |run| {
-            devices(run, |device| device.scheduler.clone())
+            describe_devices(run, |device| device.scheduler.clone())
         }),
         ("read-aheads of devices", |run| {
-            devices(run, |device| {
+            describe_devices(run, |device| {
                 device.read_ahead_kib.map(|kib| format!("{kib} KiB"))
             })
         }),
         ("queue lengths", |run| {
-            devices(run, |device| {
+            describe_devices(run, |device| {
                 device.queue_requests.map(|count| count.to_string())
             })
         }),
         ("largest requests", |run| {
-            devices(run, |device| {
+            describe_devices(run, |device| {
                 device.max_request_kib.map(|kib| format!("{kib} KiB"))
             })
         }),
         ("write caches", |run| {
-            devices(run, |device| device.write_cache.clone())
+            describe_devices(run, |device| device.write_cache.clone())
         }),
     ] {
         let (of_a, of_b) = (of(a), of(b));
@@ -53,7 +53,7 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-fn devices(run: &Run, figure_of: impl Fn(&Device) -> Option<String>) -> String {
+fn describe_devices(run: &Run, figure_of: impl Fn(&Device) -> Option<String>) -> String {
     let devices = run
         .environment
         .places
@@ -65,19 +65,19 @@ fn devices(run: &Run, figure_of: impl Fn(&Device) -> Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::unlike;
-    use crate::fixtures::run;
+    use super::list_run_differences;
+    use crate::fixtures::build_run;
 
     #[test]
     fn differences_show_both_values() {
-        let a = run("a", "ffs83", "/var", Vec::new());
-        let mut b = run("b", "ffs83", "/var", Vec::new());
-        assert_eq!(unlike(&a, &b), [""; 0]);
+        let a = build_run("a", "ffs83", "/var", Vec::new());
+        let mut b = build_run("b", "ffs83", "/var", Vec::new());
+        assert_eq!(list_run_differences(&a, &b), [""; 0]);
         assert!(!a.environment.places[0].devices.is_empty());
         b.environment.kernel = "Linux 7".to_owned();
         b.seed = 7;
         b.environment.places[0].devices[0].scheduler = Some("kyber".to_owned());
-        let found = unlike(&a, &b);
+        let found = list_run_differences(&a, &b);
         assert_eq!(found.len(), 3, "{found:?}");
         for (what, value) in [
             ("kernels", "Linux 7"),

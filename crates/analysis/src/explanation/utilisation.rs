@@ -1,7 +1,7 @@
 //! Utilisation of processor, bus, controllers, links and drives.
 
-use super::intervals::Intervals;
-use super::{is_of_drive, is_processor_stage, parts};
+use super::intervals::TimeIntervals;
+use super::{is_drive_stage, is_processor_stage, parts};
 use diskperf_timeline::trace::{Counted, TracedBusy, TracedProcess};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
@@ -11,42 +11,54 @@ use serde::Serialize;
 pub struct Utilisation {
     /// Busy share of the processor, for any program or the kernel; absent for a rig, which has no
     /// processor.
-    pub processor: Option<f64>,
+    #[serde(rename = "processor")]
+    pub processor_share: Option<f64>,
     /// Share of the elapsed time that the processor spent in interrupt handlers; absent for a real
     /// system, which does not report it.
-    pub handlers: Option<f64>,
+    #[serde(rename = "handlers")]
+    pub handler_share: Option<f64>,
     /// Busy share of the bus; absent for a rig, which has none, and for a real system.
-    pub bus: Option<f64>,
+    #[serde(rename = "bus")]
+    pub bus_share: Option<f64>,
     /// Busy share of each controller's channel, or of its own processor.
-    pub controllers: Vec<ControllerUse>,
+    #[serde(rename = "controllers")]
+    pub controller_shares: Vec<ControllerShare>,
     /// Busy share of each drive: arm movement, rotational waits and transfers.
-    pub drives: Vec<f64>,
+    #[serde(rename = "drives")]
+    pub drive_shares: Vec<f64>,
     /// Busy share of each drive's link to the host. For a disk, time during the media transfer of
     /// the same request does not count. For a flash drive, the busier direction counts. 0 for a
     /// drive without a link; empty where no drive has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<f64>,
+    #[serde(rename = "links")]
+    pub link_shares: Vec<f64>,
     /// Busy shares of the controllers, channels and dies of drives that have a controller of their
     /// own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<DriveComponentUse>,
+    #[serde(rename = "parts")]
+    pub component_shares: Vec<DriveComponentShare>,
     /// Share of the elapsed time in which requests wait for each drive's media, without background
     /// work. Empty where the drives do no background work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub awaited: Vec<f64>,
+    #[serde(rename = "awaited")]
+    pub awaited_shares: Vec<f64>,
     /// Share of the elapsed time in which the processor and a drive are busy together.
-    pub processor_and_drive: Option<f64>,
+    #[serde(rename = "processor_and_drive")]
+    pub processor_and_drive_share: Option<f64>,
 }
 
 /// Busy share of one part of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DriveComponentUse {
+pub struct DriveComponentShare {
     /// Index of the drive, counted from 0.
-    pub drive: u32,
+    #[serde(rename = "drive")]
+    pub drive_index: u32,
     /// Part of the drive that the busy share belongs to.
-    pub part: DriveComponent,
+    #[serde(rename = "part")]
+    pub component: DriveComponent,
     /// Busy share of the part of the drive (0 to 1), of the elapsed time.
-    pub share: f64,
+    #[serde(rename = "share")]
+    pub busy_share: f64,
 }
 
 /// Part of a drive that has a controller of its own: controller, channels or dies.
@@ -63,11 +75,13 @@ pub enum DriveComponent {
 
 /// Busy share of a controller's channel or processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ControllerUse {
+pub struct ControllerShare {
     /// Resource of the controller whose busy time is counted.
-    pub what: Counted,
+    #[serde(rename = "what")]
+    pub resource: Counted,
     /// Busy share of the controller (0 to 1), of the elapsed time.
-    pub share: f64,
+    #[serde(rename = "share")]
+    pub busy_share: f64,
 }
 
 impl Utilisation {
@@ -76,9 +90,9 @@ impl Utilisation {
         let elapsed = until.since(from).0.max(1) as f64;
         let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);
         let mut found = Self {
-            processor: of_computer(0.0),
-            handlers: of_computer(0.0),
-            bus: of_computer(0.0),
+            processor_share: of_computer(0.0),
+            handler_share: of_computer(0.0),
+            bus_share: of_computer(0.0),
             ..Self::default()
         };
         let first = trace.busy.iter().find(|busy| busy.at == from);
@@ -86,16 +100,16 @@ impl Utilisation {
         if let (Some(first), Some(last)) = (first, last) {
             let share =
                 |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
-            found.processor = of_computer(share(first.processor, last.processor));
-            found.handlers = of_computer(share(first.handlers, last.handlers));
-            found.bus = of_computer(share(first.bus, last.bus));
+            found.processor_share = of_computer(share(first.processor, last.processor));
+            found.handler_share = of_computer(share(first.handlers, last.handlers));
+            found.bus_share = of_computer(share(first.bus, last.bus));
             let pairs = first.controllers.iter().zip(&last.controllers);
             let counted = trace.controllers.iter().zip(pairs);
-            found.controllers = counted
+            found.controller_shares = counted
                 .filter_map(|(what, (before, after))| {
-                    Some(ControllerUse {
-                        what: (*what)?,
-                        share: share(*before, *after),
+                    Some(ControllerShare {
+                        resource: (*what)?,
+                        busy_share: share(*before, *after),
                     })
                 })
                 .collect();
@@ -104,16 +118,16 @@ impl Utilisation {
         if let (Some(first), Some(last)) = (first, last) {
             found.add_flash_parts(trace.drives.len(), (first, last));
         }
-        let at_work: Vec<Intervals> = (0..trace.drives.len() as u32)
-            .map(|drive| at_drive(trace, drive, from, until))
+        let at_work: Vec<TimeIntervals> = (0..trace.drives.len() as u32)
+            .map(|drive| list_drive_intervals(trace, drive, from, until))
             .collect();
-        found.drives = at_work
+        found.drive_shares = at_work
             .iter()
-            .map(|busy| busy.total() as f64 / elapsed)
+            .map(|busy| busy.total_ns() as f64 / elapsed)
             .collect();
-        let any = Intervals::union(at_work.iter());
-        let both = processor_at_work(trace, from, until).overlap(&any);
-        found.processor_and_drive = of_computer(both as f64 / elapsed);
+        let any = TimeIntervals::union_of(at_work.iter());
+        let both = list_processor_intervals(trace, from, until).overlap_ns(&any);
+        found.processor_and_drive_share = of_computer(both as f64 / elapsed);
         found
     }
 
@@ -122,20 +136,21 @@ impl Utilisation {
             return;
         }
         let elapsed = until.since(from).0.max(1) as f64;
-        self.links = vec![0.0; trace.drives.len()];
-        self.awaited = vec![0.0; trace.drives.len()];
+        self.link_shares = vec![0.0; trace.drives.len()];
+        self.awaited_shares = vec![0.0; trace.drives.len()];
         for (number, _) in trace.drives.iter().enumerate().filter(|one| one.1.has_link) {
             let drive = number as u32;
             let share_in = |which: fn(Stage) -> bool| {
-                let spans = parts::request_spans(trace, drive, (from, until), which);
-                Intervals::from_spans(spans).total() as f64 / elapsed
+                let spans = parts::list_request_spans(trace, drive, (from, until), which);
+                TimeIntervals::from_spans(spans).total_ns() as f64 / elapsed
             };
-            self.links[number] = parts::link_busy_ns(trace, drive, from, until) as f64 / elapsed;
-            self.awaited[number] = share_in(is_of_drive);
-            self.parts.push(DriveComponentUse {
-                drive,
-                part: DriveComponent::Controller,
-                share: share_in(|stage| stage == Stage::Command),
+            self.link_shares[number] =
+                parts::measure_link_busy_ns(trace, drive, from, until) as f64 / elapsed;
+            self.awaited_shares[number] = share_in(is_drive_stage);
+            self.component_shares.push(DriveComponentShare {
+                drive_index: drive,
+                component: DriveComponent::Controller,
+                busy_share: share_in(|stage| stage == Stage::Command),
             });
         }
     }
@@ -143,12 +158,12 @@ impl Utilisation {
     fn add_flash_parts(&mut self, drive_count: usize, (first, last): (&TracedBusy, &TracedBusy)) {
         let elapsed = last.at.since(first.at).0.max(1) as f64;
         for (before, after) in first.flash.iter().zip(&last.flash) {
-            self.links.resize(drive_count, 0.0);
+            self.link_shares.resize(drive_count, 0.0);
             let share =
                 |before: Nanoseconds, after: Nanoseconds| after.since(before).0 as f64 / elapsed;
             let ways = before.link.iter().zip(&after.link);
             let ways = ways.map(|(before, after)| share(*before, *after));
-            self.links[after.drive as usize] = ways.fold(0.0, f64::max);
+            self.link_shares[after.drive as usize] = ways.fold(0.0, f64::max);
             let parts = [
                 (
                     DriveComponent::Controller,
@@ -158,37 +173,37 @@ impl Utilisation {
                 (DriveComponent::Channels, before.channels, after.channels),
                 (DriveComponent::Dies, before.dies, after.dies),
             ];
-            self.parts
-                .extend(parts.map(|(part, from, until)| DriveComponentUse {
-                    drive: after.drive,
-                    part,
-                    share: share(from, until),
+            self.component_shares
+                .extend(parts.map(|(part, from, until)| DriveComponentShare {
+                    drive_index: after.drive,
+                    component: part,
+                    busy_share: share(from, until),
                 }));
         }
     }
 
     /// Returns the busy share of a part of a drive; `None` where it is not counted.
-    pub(super) fn part(&self, drive: u32, part: DriveComponent) -> Option<f64> {
-        let mut parts = self.parts.iter();
-        let found = parts.find(|one| one.drive == drive && one.part == part)?;
-        Some(found.share)
+    pub(super) fn component_share(&self, drive: u32, part: DriveComponent) -> Option<f64> {
+        let mut parts = self.component_shares.iter();
+        let found = parts.find(|one| one.drive_index == drive && one.component == part)?;
+        Some(found.busy_share)
     }
 }
 
 /// Returns the intervals in which requests are at the drive itself, or its arm does background
 /// work.
-pub(super) fn at_drive(
+pub(super) fn list_drive_intervals(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
     until: Nanoseconds,
-) -> Intervals {
-    let of_requests = parts::request_spans(trace, drive, (from, until), is_of_drive);
-    let of_arm = parts::arm_work(trace, drive, from, until).map(|(.., span)| span);
-    Intervals::from_spans(of_requests.chain(of_arm))
+) -> TimeIntervals {
+    let of_requests = parts::list_request_spans(trace, drive, (from, until), is_drive_stage);
+    let of_arm = parts::list_arm_work(trace, drive, from, until).map(|(.., span)| span);
+    TimeIntervals::from_spans(of_requests.chain(of_arm))
 }
 
-fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Intervals {
+fn list_processor_intervals(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> TimeIntervals {
     let of_programs = trace.processes.iter().flat_map(TracedProcess::parts);
     let of_handlers = trace
         .handlers
@@ -198,5 +213,5 @@ fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> In
         let (start, stop) = (start.max(from).0, stop.min(until).0);
         (is_processor_stage(stage) && start < stop).then_some((start, stop))
     };
-    Intervals::from_spans(of_programs.chain(of_handlers).filter_map(cut))
+    TimeIntervals::from_spans(of_programs.chain(of_handlers).filter_map(cut))
 }

@@ -3,7 +3,7 @@
 use diskperf_timeline::{Deadline, DieBusy, Stage};
 
 /// Returns the name of a stage for a table.
-pub fn stage(stage: Stage) -> String {
+pub fn stage_label(stage: Stage) -> String {
     match stage {
         Stage::User => "user".to_owned(),
         Stage::SystemCall => "system call".to_owned(),
@@ -27,7 +27,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::HeadSwitch => "head switch".to_owned(),
         Stage::RotationalLatency => "rotational latency".to_owned(),
         Stage::MissedRevolution(deadline) => {
-            format!("missed revolution: {}", self::deadline(deadline))
+            format!("missed revolution: {}", self::deadline_label(deadline))
         }
         Stage::MediaTransfer => "media transfer".to_owned(),
         Stage::BusTransfer => "interface transfer".to_owned(),
@@ -36,7 +36,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::FlashRead => "flash read".to_owned(),
         Stage::FlashProgram => "flash program".to_owned(),
         Stage::FlashErase => "flash erase".to_owned(),
-        Stage::DieWait(busy) => format!("die busy: {}", die_busy(busy)),
+        Stage::DieWait(busy) => format!("die busy: {}", die_activity_label(busy)),
         Stage::MapMiss => "map look-up".to_owned(),
         Stage::BufferFull => "drive's buffer full".to_owned(),
         Stage::Collection => "writes blocked by garbage collection".to_owned(),
@@ -53,7 +53,7 @@ pub fn stage(stage: Stage) -> String {
 }
 
 /// Returns the description of a missed deadline.
-pub fn deadline(deadline: Deadline) -> &'static str {
+pub fn deadline_label(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "search too late",
         Deadline::TransferCommand => "transfer command too late",
@@ -66,7 +66,7 @@ pub fn deadline(deadline: Deadline) -> &'static str {
 }
 
 /// Returns the description of the die activity that a request waited for.
-pub fn die_busy(busy: DieBusy) -> &'static str {
+pub fn die_activity_label(busy: DieBusy) -> &'static str {
     match busy {
         DieBusy::Read => "other reads",
         DieBusy::Program => "program",
@@ -78,7 +78,7 @@ pub fn die_busy(busy: DieBusy) -> &'static str {
 }
 
 /// Returns the description of a stage that follows a duration in a sentence.
-pub fn cause(of: Stage) -> String {
+pub fn describe_stage_cause(of: Stage) -> String {
     match of {
         Stage::DieWait(DieBusy::Read) => "behind other reads".to_owned(),
         Stage::DieWait(DieBusy::Program) => "behind a program of host data".to_owned(),
@@ -94,7 +94,7 @@ pub fn cause(of: Stage) -> String {
         Stage::DieWait(DieBusy::Suspension) => {
             "until a program or an erase was suspended".to_owned()
         }
-        of => stage(of),
+        of => stage_label(of),
     }
 }
 
@@ -112,7 +112,7 @@ pub fn describe_late_event(deadline: Deadline) -> &'static str {
 }
 
 /// Formats a time in milliseconds with its significant digits.
-pub fn milliseconds(ns: f64) -> String {
+pub fn format_time_ms(ns: f64) -> String {
     let ms = ns / 1e6;
     let digits = match ms.abs() {
         size if size >= 100.0 => 0,
@@ -124,7 +124,7 @@ pub fn milliseconds(ns: f64) -> String {
 }
 
 /// Formats a number of bytes for people.
-pub fn bytes(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{} KB", bytes / 1024)
     } else {
@@ -133,7 +133,7 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Formats a share as a percentage.
-pub fn percent(share: f64) -> String {
+pub fn format_percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = usize::from(percent.abs() < 9.95 && percent.abs() > 0.0);
     format!("{percent:.digits$} %")

@@ -1,8 +1,8 @@
 //! Validation of the inputs of the interleave calculation.
 
-use super::follow::{SECTORS, START_PHASES};
-use super::inputs::Inputs;
-use super::terms::{Interruption, Term};
+use super::follow::{SECTORS_SIMULATED, START_PHASE_COUNT};
+use super::inputs::InterleaveInputs;
+use super::terms::{InterruptCost, InterruptionFigures};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ const INTERRUPT_LOAD_MAX: f64 = 0.99;
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputError {
     /// An input of the interleave calculation is out of its range.
-    Range {
+    OutOfRange {
         /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
         /// Value of the invalid input.
@@ -25,32 +25,32 @@ pub enum InputError {
         most: f64,
     },
     /// The interrupts are too many for the calculation to follow.
-    TooMany {
+    TooManySteps {
         /// Approximate number of steps of the calculation.
         looks: f64,
         /// Source of interruptions with the most frequent interrupts, such as serial lines.
-        term: Term,
+        term: InterruptCost,
     },
     /// The interrupts leave the processor no time.
-    Overload {
+    InterruptOverload {
         /// Share of the processor (0 to 1) that the interrupts take.
         share: f64,
         /// Source of interruptions that takes the largest share of the processor.
-        term: Term,
+        term: InterruptCost,
     },
 }
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Range {
+            Self::OutOfRange {
                 value, least, most, ..
             } => write!(f, "{value} is out of range; {least} to {most} is allowed"),
-            Self::TooMany { looks, .. } => write!(
+            Self::TooManySteps { looks, .. } => write!(
                 f,
                 "simulating all interrupts takes {looks:.1e} steps; the limit is {CALCULATION_STEPS_MAX:.0e}"
             ),
-            Self::Overload { share, .. } => write!(
+            Self::InterruptOverload { share, .. } => write!(
                 f,
                 "interrupts alone take {:.0} % of the processor; up to {:.0} % is allowed",
                 100.0 * share,
@@ -70,36 +70,38 @@ const CALCULATION_STEPS_MAX: f64 = 2e10;
 /// # Errors
 ///
 /// [`InputError::TooMany`] interrupts come while the processor waits for a sector.
-pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
-    let interruptions = inputs.interruptions();
-    let sources: u32 = interruptions.iter().map(|one| one.sources).sum();
+pub fn check_calculation_steps(inputs: &InterleaveInputs) -> Result<(), InputError> {
+    let interruptions = inputs.list_interruptions();
+    let sources: u32 = interruptions.iter().map(|one| one.source_count).sum();
     // Each calculation is made again without each of the terms, and without any.
-    let calculations = inputs.terms().len() + 2;
-    let sectors = START_PHASES * SECTORS * inputs.track.sectors_per_track.min(FACTORS_MAX_DEFAULT);
+    let calculations = inputs.list_interrupt_costs().len() + 2;
+    let sectors = START_PHASE_COUNT
+        * SECTORS_SIMULATED
+        * inputs.track.sectors_per_track.min(FACTOR_MAX_DEFAULT);
     let come = inputs.interrupts_per_ms() * inputs.track.revolution_ms();
     let looks = come * f64::from(sectors) * f64::from(sources) * calculations as f64;
-    let often = |one: &Interruption| f64::from(one.sources) / one.period_ms;
+    let often = |one: &InterruptionFigures| f64::from(one.source_count) / one.period_ms;
     let most = interruptions
         .iter()
         .max_by(|one, other| often(one).total_cmp(&often(other)));
     match most {
-        Some(most) if looks > CALCULATION_STEPS_MAX => Err(InputError::TooMany {
+        Some(most) if looks > CALCULATION_STEPS_MAX => Err(InputError::TooManySteps {
             looks,
-            term: most.interrupt.term(),
+            term: most.kind.cost(),
         }),
         _ => Ok(()),
     }
 }
 
 /// Number of factors that most calculations need before the best is known.
-const FACTORS_MAX_DEFAULT: u32 = 32;
+const FACTOR_MAX_DEFAULT: u32 = 32;
 
 /// Checks every input, and the factor for which a row is wanted.
-pub(super) fn check_inputs(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
-    for (input, value, allowed) in numbers_with_ranges(inputs, also) {
+pub(super) fn check_inputs(inputs: &InterleaveInputs, also: Option<u32>) -> Result<(), InputError> {
+    for (input, value, allowed) in list_input_ranges(inputs, also) {
         // A number that is none is in no range.
         if !allowed.contains(&value) {
-            return Err(InputError::Range {
+            return Err(InputError::OutOfRange {
                 input,
                 value,
                 least: *allowed.start(),
@@ -107,15 +109,15 @@ pub(super) fn check_inputs(inputs: &Inputs, also: Option<u32>) -> Result<(), Inp
             });
         }
     }
-    let interruptions = inputs.interruptions();
+    let interruptions = inputs.list_interruptions();
     let share: f64 = interruptions.iter().map(|one| one.processor_share).sum();
     let most = interruptions
         .iter()
         .max_by(|one, other| one.processor_share.total_cmp(&other.processor_share));
     match most {
-        Some(most) if share > INTERRUPT_LOAD_MAX => Err(InputError::Overload {
+        Some(most) if share > INTERRUPT_LOAD_MAX => Err(InputError::InterruptOverload {
             share,
-            term: most.interrupt.term(),
+            term: most.kind.cost(),
         }),
         _ => Ok(()),
     }
@@ -124,7 +126,7 @@ pub(super) fn check_inputs(inputs: &Inputs, also: Option<u32>) -> Result<(), Inp
 type InputRange = (&'static str, f64, RangeInclusive<f64>);
 
 /// Lists every numeric input with its range.
-fn numbers_with_ranges(inputs: &Inputs, also: Option<u32>) -> Vec<InputRange> {
+fn list_input_ranges(inputs: &InterleaveInputs, also: Option<u32>) -> Vec<InputRange> {
     let (track, service) = (&inputs.track, &inputs.service);
     let sectors = f64::from(track.sectors_per_track);
     let spare = f64::from(track.spare_sectors_per_track);
@@ -142,19 +144,19 @@ fn numbers_with_ranges(inputs: &Inputs, also: Option<u32>) -> Vec<InputRange> {
         ms("system_call_ms", service.system_call_ms),
         ms("application_ms", service.application_ms),
         ("cpu_speed", inputs.cpu_speed, 0.001..=1_000_000.0),
-        ("outstanding", inputs.outstanding.into(), 1.0..=64.0),
+        ("outstanding", inputs.outstanding_reads.into(), 1.0..=64.0),
     ];
-    if let Some(clock) = &inputs.clock {
-        numbers.push(("clock_hz", clock.hz, 1.0..=100_000.0));
+    if let Some(clock) = &inputs.clock_interrupts {
+        numbers.push(("clock_hz", clock.frequency_hz, 1.0..=100_000.0));
         numbers.push(ms("clock_ms", clock.tick_ms));
     }
-    if let Some(serial) = &inputs.serial {
+    if let Some(serial) = &inputs.serial_input {
         let us = |input, value| (input, value, 0.0..=1_000_000.0);
         numbers.extend([
-            ("serial_lines", serial.lines.into(), 1.0..=64.0),
-            ("baud", serial.baud.into(), 50.0..=1_000_000.0),
+            ("serial_lines", serial.line_count.into(), 1.0..=64.0),
+            ("baud", serial.baud_rate.into(), 50.0..=1_000_000.0),
             us("serial_us_per_char", serial.us_per_char),
-            us("serial_done_us_per_char", serial.done_us_per_char),
+            us("serial_done_us_per_char", serial.completion_us_per_char),
             (
                 "serial_buffer_chars",
                 serial.buffer_chars.into(),

@@ -12,16 +12,16 @@
 use std::collections::VecDeque;
 
 /// Tolerance for rounding in the comparison of two times: a nanosecond, in ms.
-pub(super) const ROUNDING_MS: f64 = 1e-6;
+pub(super) const TIME_ROUNDING_MS: f64 = 1e-6;
 /// Number of initial phases that the simulation starts from.
-pub(super) const START_PHASES: u32 = 32;
+pub(super) const START_PHASE_COUNT: u32 = 32;
 /// Number of sectors that are followed from each initial phase.
-pub(super) const SECTORS: u32 = 400;
+pub(super) const SECTORS_SIMULATED: u32 = 400;
 /// Sectors at the beginning that do not count, since drive and interrupts meet there in phases that
 /// never occur later.
 const WARM_UP_SECTORS: u32 = 16;
 /// Number of sectors that count for each initial phase.
-pub(super) const SECTORS_COUNTED: f64 = (SECTORS - WARM_UP_SECTORS) as f64;
+pub(super) const SECTORS_COUNTED: f64 = (SECTORS_SIMULATED - WARM_UP_SECTORS) as f64;
 /// Number of points of the lattice that gives the initial phases, a prime.
 const LATTICE_POINTS: u64 = 16_381;
 /// Generator of the lattice: its powers are the steps of the coordinates.
@@ -29,13 +29,13 @@ const LATTICE_GENERATOR: u64 = 9_979;
 
 /// Source of processor interrupts at equal intervals, such as a clock or a serial line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Source {
+pub(super) struct InterruptSource {
     /// Time from one interrupt to the next, in ms.
     pub(super) period_ms: f64,
     /// Processor time of each interrupt in ms.
     pub(super) cost_ms: f64,
     /// Coordinate of the lattice that gives the source's phase. No two sources share one.
-    pub(super) dimension: u32,
+    pub(super) lattice_dimension: u32,
     /// Whether the interrupt waits while the driver starts a transfer, with interrupts of the
     /// disk's level and below held off.
     pub(super) waits_for_program: bool,
@@ -45,7 +45,7 @@ pub(super) struct Source {
 #[derive(Clone, Debug)]
 pub(super) struct SectorSequence {
     /// Distances in slots from the start of each sector of a track to the start of the next.
-    pub(super) spacings: Vec<u32>,
+    pub(super) sector_spacings: Vec<u32>,
     /// Time in which a sector passes the head, in ms.
     pub(super) sector_ms: f64,
     /// Time until a missed sector returns: one revolution, in ms.
@@ -66,7 +66,7 @@ pub(super) struct Lateness {
 
 /// Durations of the processor's work from a sector's end until the next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Work {
+pub(super) struct ProcessorTask {
     /// Duration of the processor's whole work on a sector, in ms.
     pub(super) service_ms: f64,
     /// Duration of the last part in ms, in which the driver starts the next transfer.
@@ -74,45 +74,45 @@ pub(super) struct Work {
 }
 
 /// Processor that serves sectors while interrupts come.
-pub(super) struct Processor {
-    service: Work,
-    sources: Vec<Source>,
+pub(super) struct ProcessorLoad {
+    sector_service: ProcessorTask,
+    interrupt_sources: Vec<InterruptSource>,
     /// Number of outstanding requests: the next sector's, or as many as the controller holds.
-    depth: usize,
+    outstanding_reads: usize,
     /// Whether the calculation averages two consecutive service times.
-    averages: bool,
+    uses_averages: bool,
 }
 
-impl Processor {
+impl ProcessorLoad {
     /// Creates a processor with this service time per sector, if nothing interrupts it.
     pub(super) fn new(
-        service: Work,
-        sources: Vec<Source>,
+        service: ProcessorTask,
+        sources: Vec<InterruptSource>,
         (depth, averages): (usize, bool),
     ) -> Self {
         Self {
-            service,
-            sources,
-            depth,
-            averages,
+            sector_service: service,
+            interrupt_sources: sources,
+            outstanding_reads: depth,
+            uses_averages: averages,
         }
     }
 
     /// Simulates the sectors of a track and returns their mean lateness.
-    pub(super) fn simulate(&self, course: &SectorSequence) -> Lateness {
+    pub(super) fn simulate_all_phases(&self, course: &SectorSequence) -> Lateness {
         let mut sum = Lateness {
             missed_share: 0.0,
             lost_revolutions: 0.0,
             service_ms: 0.0,
         };
         // Without interrupts every start is the same.
-        let starts = if self.sources.is_empty() {
+        let starts = if self.interrupt_sources.is_empty() {
             1
         } else {
-            START_PHASES
+            START_PHASE_COUNT
         };
         for start in 0..starts {
-            let one = self.simulate_from(course, start);
+            let one = self.simulate_from_phase(course, start);
             sum.missed_share += one.missed_share;
             sum.lost_revolutions += one.lost_revolutions;
             sum.service_ms += one.service_ms;
@@ -125,26 +125,26 @@ impl Processor {
         }
     }
 
-    fn simulate_from(&self, course: &SectorSequence, start: u32) -> Lateness {
-        let mut interrupts = InterruptQueue::new(&self.sources, start);
+    fn simulate_from_phase(&self, course: &SectorSequence, start: u32) -> Lateness {
+        let mut interrupts = InterruptQueue::new(&self.interrupt_sources, start);
         // When each of the last services was done, which is when the request
         // `depth` sectors on was made.
-        let mut done: VecDeque<f64> = VecDeque::from(vec![0.0; self.depth]);
+        let mut done: VecDeque<f64> = VecDeque::from(vec![0.0; self.outstanding_reads]);
         // How late the service before was, or how early.
         let mut earlier_ms = 0.0;
         let (mut ended_ms, mut missed, mut lost, mut served_ms) = (0.0, 0_u32, 0.0, 0.0);
-        for sector in 0..SECTORS {
+        for sector in 0..SECTORS_SIMULATED {
             let before_ms = *done.back().expect("a service before this one");
             let begins_ms = before_ms.max(ended_ms);
-            let ends_ms = interrupts.work(begins_ms, self.service);
+            let ends_ms = interrupts.finish_time_ms(begins_ms, self.sector_service);
             done.push_back(ends_ms);
             done.pop_front();
             let asked_ms = *done.front().expect("as many as stand at a time");
-            let place = sector as usize % course.spacings.len();
-            let spacing_ms = f64::from(course.spacings[place]) * course.sector_ms;
+            let place = sector as usize % course.sector_spacings.len();
+            let spacing_ms = f64::from(course.sector_spacings[place]) * course.sector_ms;
             let comes_ms = ended_ms + spacing_ms - course.sector_ms;
-            let own_ms = asked_ms - comes_ms - ROUNDING_MS;
-            let late_ms = if self.averages && own_ms + earlier_ms <= 0.0 {
+            let own_ms = asked_ms - comes_ms - TIME_ROUNDING_MS;
+            let late_ms = if self.uses_averages && own_ms + earlier_ms <= 0.0 {
                 0.0
             } else {
                 own_ms
@@ -168,75 +168,75 @@ impl Processor {
 
 /// State of the pending interrupts of a simulated processor.
 struct InterruptQueue<'s> {
-    sources: &'s [Source],
+    sources: &'s [InterruptSource],
     /// Time of the next interrupt of each source, in ms.
-    next_ms: Vec<f64>,
+    next_interrupt_ms: Vec<f64>,
     /// Time until which the processor handles the interrupts that have come, in ms.
-    busy_ms: f64,
+    busy_until_ms: f64,
 }
 
 impl<'s> InterruptQueue<'s> {
-    fn new(sources: &'s [Source], start: u32) -> Self {
-        let phase = |source: &Source| {
-            let step = (0..source.dimension)
+    fn new(sources: &'s [InterruptSource], start: u32) -> Self {
+        let phase = |source: &InterruptSource| {
+            let step = (0..source.lattice_dimension)
                 .fold(1, |power, _| power * LATTICE_GENERATOR % LATTICE_POINTS);
-            let point = u64::from(start) * (LATTICE_POINTS / u64::from(START_PHASES));
+            let point = u64::from(start) * (LATTICE_POINTS / u64::from(START_PHASE_COUNT));
             let place = point * step % LATTICE_POINTS;
             (place as f64 + 0.5) / LATTICE_POINTS as f64 * source.period_ms
         };
         Self {
             sources,
-            next_ms: sources.iter().map(phase).collect(),
-            busy_ms: 0.0,
+            next_interrupt_ms: sources.iter().map(phase).collect(),
+            busy_until_ms: 0.0,
         }
     }
 
     /// Returns the time at which the processor's work on a sector ends, with interrupts served
     /// first. Interrupts that are held off during the transfer start come after it, when the next
     /// sector has been requested.
-    fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
+    fn finish_time_ms(&mut self, begins_ms: f64, work: ProcessorTask) -> f64 {
         while let Some((source, at_ms)) = self.next_interrupt_before(begins_ms, |_| true) {
-            self.busy_ms = self.busy_ms.max(at_ms);
-            self.serve(source);
+            self.busy_until_ms = self.busy_until_ms.max(at_ms);
+            self.serve_interrupt(source);
         }
-        self.busy_ms = begins_ms.max(self.busy_ms) + work.service_ms - work.start_ms;
-        self.serve_until_idle(|_| true);
-        self.busy_ms += work.start_ms;
-        self.serve_until_idle(|source| !source.waits_for_program);
-        self.busy_ms
+        self.busy_until_ms = begins_ms.max(self.busy_until_ms) + work.service_ms - work.start_ms;
+        self.serve_interrupts_until_idle(|_| true);
+        self.busy_until_ms += work.start_ms;
+        self.serve_interrupts_until_idle(|source| !source.waits_for_program);
+        self.busy_until_ms
     }
 
     /// Serves all interrupts that come before the processor's work ends. Each of them delays that
     /// end; the order does not matter for the total.
-    fn serve_until_idle(&mut self, counts: impl Fn(&Source) -> bool) {
+    fn serve_interrupts_until_idle(&mut self, counts: impl Fn(&InterruptSource) -> bool) {
         loop {
-            let until_ms = self.busy_ms - ROUNDING_MS;
-            let before_ms = self.busy_ms;
-            for (source, next_ms) in self.sources.iter().zip(&mut self.next_ms) {
+            let until_ms = self.busy_until_ms - TIME_ROUNDING_MS;
+            let before_ms = self.busy_until_ms;
+            for (source, next_ms) in self.sources.iter().zip(&mut self.next_interrupt_ms) {
                 if *next_ms < until_ms && counts(source) {
                     let come = ((until_ms - *next_ms) / source.period_ms).ceil();
-                    self.busy_ms += come * source.cost_ms;
+                    self.busy_until_ms += come * source.cost_ms;
                     *next_ms += come * source.period_ms;
                 }
             }
-            if self.busy_ms == before_ms {
+            if self.busy_until_ms == before_ms {
                 return;
             }
         }
     }
 
-    fn serve(&mut self, source: usize) {
-        self.busy_ms += self.sources[source].cost_ms;
-        self.next_ms[source] += self.sources[source].period_ms;
+    fn serve_interrupt(&mut self, source: usize) {
+        self.busy_until_ms += self.sources[source].cost_ms;
+        self.next_interrupt_ms[source] += self.sources[source].period_ms;
     }
 
     fn next_interrupt_before(
         &self,
         until_ms: f64,
-        counts: impl Fn(&Source) -> bool,
+        counts: impl Fn(&InterruptSource) -> bool,
     ) -> Option<(usize, f64)> {
         let first = self
-            .next_ms
+            .next_interrupt_ms
             .iter()
             .copied()
             .enumerate()

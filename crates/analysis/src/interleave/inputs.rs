@@ -7,27 +7,31 @@ const BITS_PER_CHARACTER: f64 = 10.0;
 
 /// Inputs of the calculation: a drive, a service, and the interruptions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Inputs {
+pub struct InterleaveInputs {
     /// Track of the drive that is read.
-    pub track: Track,
+    pub track: TrackFormat,
     /// Service time of a sector, divided into measured parts.
-    pub service: Service,
+    pub service: ServiceTimes,
     /// Speed of the processor relative to the machine that the times were measured on. Every
     /// processor time is divided by it.
     pub cpu_speed: f64,
     /// Clock of the machine, if its ticks count.
-    pub clock: Option<Clock>,
+    #[serde(rename = "clock")]
+    pub clock_interrupts: Option<ClockInterrupts>,
     /// Serial lines of the machine, if any are active.
-    pub serial: Option<Serial>,
+    #[serde(rename = "serial")]
+    pub serial_input: Option<SerialInput>,
     /// Whether two consecutive service times are averaged.
-    pub read_ahead: bool,
+    #[serde(rename = "read_ahead")]
+    pub has_read_ahead: bool,
     /// Requests that the controller holds at a time; 1 for only the current one.
-    pub outstanding: u32,
+    #[serde(rename = "outstanding")]
+    pub outstanding_reads: u32,
 }
 
 /// Geometry and speed of a drive's track.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Track {
+pub struct TrackFormat {
     /// Rotational speed in revolutions per minute.
     pub rpm: f64,
     /// Number of sectors with data on the track.
@@ -38,7 +42,7 @@ pub struct Track {
     pub sector_bytes: u32,
 }
 
-impl Track {
+impl TrackFormat {
     /// Returns the duration of one revolution in ms.
     pub fn revolution_ms(&self) -> f64 {
         60_000.0 / self.rpm
@@ -49,7 +53,7 @@ impl Track {
     ///
     /// Formatting puts a sector `factor` slots further, or into the next free slot after that. The
     /// spare sectors are the last slots of the track.
-    pub(super) fn spacings(&self, factor: u32) -> Vec<u32> {
+    pub(super) fn sector_spacings(&self, factor: u32) -> Vec<u32> {
         let sectors = self.sectors_per_track as usize;
         let mut taken = vec![false; sectors];
         let mut places = Vec::with_capacity(sectors);
@@ -83,7 +87,7 @@ impl Track {
 
 /// Parts of the service time of a sector, as Bass lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Service {
+pub struct ServiceTimes {
     /// Time from the controller's interrupt to the first instruction of the driver, in ms.
     pub interrupt_latency_ms: f64,
     /// Time of the driver's work in the interrupt, in ms.
@@ -100,9 +104,9 @@ pub struct Service {
     pub application_ms: f64,
 }
 
-impl Service {
+impl ServiceTimes {
     /// Returns the parts of the service time in their order, each with its name.
-    pub fn parts(&self) -> [(&'static str, f64); 7] {
+    pub fn list_parts(&self) -> [(&'static str, f64); 7] {
         [
             ("interrupt latency", self.interrupt_latency_ms),
             ("driver's interrupt processing", self.driver_ms),
@@ -117,27 +121,31 @@ impl Service {
 
 /// Clock of the machine, whose ticks interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Clock {
+pub struct ClockInterrupts {
     /// Clock interrupts per second.
-    pub hz: f64,
+    #[serde(rename = "hz")]
+    pub frequency_hz: f64,
     /// Processor time of a tick including callouts, in ms.
     pub tick_ms: f64,
 }
 
 /// Active serial lines of the machine, whose characters interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Serial {
+pub struct SerialInput {
     /// Number of active serial lines.
-    pub lines: u32,
+    #[serde(rename = "lines")]
+    pub line_count: u32,
     /// Bits per second on each serial line.
-    pub baud: u32,
+    #[serde(rename = "baud")]
+    pub baud_rate: u32,
     /// Method by which characters of the serial lines get to memory.
     pub method: SerialMethod,
     /// Processor time of each character's interrupt, in microseconds; 0 with DMA.
     pub us_per_char: f64,
     /// Processor time per character that is spent once for each buffer, in microseconds; 0 with
     /// programmed I/O.
-    pub done_us_per_char: f64,
+    #[serde(rename = "done_us_per_char")]
+    pub completion_us_per_char: f64,
     /// Number of characters in the buffer of a serial line.
     pub buffer_chars: u32,
     /// Processor time to wake the reader at each character, in microseconds; `None` unless input is
@@ -145,10 +153,10 @@ pub struct Serial {
     pub raw_wakeup_us: Option<f64>,
 }
 
-impl Serial {
+impl SerialInput {
     /// Returns the time between two characters on a serial line, in ms.
     pub(super) fn char_ms(&self) -> f64 {
-        1e3 * BITS_PER_CHARACTER / f64::from(self.baud)
+        1e3 * BITS_PER_CHARACTER / f64::from(self.baud_rate)
     }
 }
 
@@ -185,7 +193,7 @@ impl SerialMethod {
 
     /// Returns the default time per character for a full buffer in microseconds, if there are
     /// buffers: the middle of Bass's 50 to 400.
-    pub fn done_us_per_char(self) -> Option<f64> {
+    pub fn completion_us_per_char(self) -> Option<f64> {
         match self {
             Self::Programmed => None,
             Self::PseudoDma | Self::Dma => Some(225.0),
@@ -199,11 +207,11 @@ impl Serialize for SerialMethod {
     }
 }
 
-impl Inputs {
+impl InterleaveInputs {
     /// Estimates the number of interrupts while a sector is awaited and served, which bounds the
     /// calculation's work.
     pub fn interrupts_per_sector(&self) -> f64 {
-        let interruptions = self.interruptions();
+        let interruptions = self.list_interruptions();
         let load: f64 = interruptions.iter().map(|one| one.processor_share).sum();
         let service_ms = self.service_ms() / (1.0 - load).max(f64::MIN_POSITIVE);
         self.interrupts_per_ms() * (service_ms + self.track.revolution_ms())
@@ -211,13 +219,14 @@ impl Inputs {
 
     /// Returns the mean number of interrupts per millisecond.
     pub(super) fn interrupts_per_ms(&self) -> f64 {
-        let all = self.interruptions().into_iter();
-        all.map(|one| f64::from(one.sources) / one.period_ms).sum()
+        let all = self.list_interruptions().into_iter();
+        all.map(|one| f64::from(one.source_count) / one.period_ms)
+            .sum()
     }
 
     /// Returns the service time without interruptions in ms, at the processor's speed.
     pub fn service_ms(&self) -> f64 {
-        let parts = self.service.parts();
+        let parts = self.service.list_parts();
         parts.iter().map(|(_, ms)| ms).sum::<f64>() / self.cpu_speed
     }
 }

@@ -1,37 +1,37 @@
 use super::*;
-use crate::fixtures::{seqread, seqread89};
+use crate::fixtures::{build_seqread_result, build_seqread89_run};
 
-fn parts_of(results: &[ProgramResult], layer: Layer) -> Vec<(CallPart, f64, bool)> {
+fn parts_of(results: &[ProgramResult], layer: ReadLayer) -> Vec<(CallPart, f64, bool)> {
     let results: Vec<&ProgramResult> = results.iter().collect();
     decompose(&results)
         .into_iter()
         .find(|one| one.layer == layer)
-        .map(|one| one.parts)
+        .map(|one| one.cost_estimates)
         .unwrap_or_default()
         .into_iter()
-        .map(|one| (one.part, one.ns, one.told_apart))
+        .map(|one| (one.part, one.mean_ns, one.is_distinguished))
         .collect()
 }
 
 #[test]
 fn differences_of_layers_are_parts() {
     let results = [
-        seqread("null", 8192, 0, &[(100, 100), (102, 102), (98, 98)]),
-        seqread("zero", 8192, 1, &[(200, 200), (204, 204), (196, 196)]),
-        seqread("cached", 8192, 2, &[(600, 600), (603, 603), (597, 597)]),
-        seqread(
+        build_seqread_result("null", 8192, 0, &[(100, 100), (102, 102), (98, 98)]),
+        build_seqread_result("zero", 8192, 1, &[(200, 200), (204, 204), (196, 196)]),
+        build_seqread_result("cached", 8192, 2, &[(600, 600), (603, 603), (597, 597)]),
+        build_seqread_result(
             "dropped",
             8192,
             3,
             &[(5000, 1500), (5010, 1505), (4990, 1495)],
         ),
-        seqread(
+        build_seqread_result(
             "direct",
             8192,
             4,
             &[(80_000, 3000), (80_100, 3010), (79_900, 2990)],
         ),
-        seqread(
+        build_seqread_result(
             "device",
             8192,
             5,
@@ -40,33 +40,36 @@ fn differences_of_layers_are_parts() {
     ];
     use CallPart::*;
     for (layer, parts) in [
-        (Layer::Null, vec![]),
-        (Layer::Zero, vec![(Call, 100.0, true), (Clear, 100.0, true)]),
+        (ReadLayer::Null, vec![]),
         (
-            Layer::Cached,
-            vec![(Call, 100.0, true), (LookUpAndCopy, 500.0, true)],
+            ReadLayer::ZeroDevice,
+            vec![(SystemCall, 100.0, true), (ClearBuffer, 100.0, true)],
         ),
         (
-            Layer::Dropped,
+            ReadLayer::CachedFile,
+            vec![(SystemCall, 100.0, true), (LookUpAndCopy, 500.0, true)],
+        ),
+        (
+            ReadLayer::DroppedCache,
             vec![
-                (Call, 100.0, true),
+                (SystemCall, 100.0, true),
                 (LookUpAndCopy, 500.0, true),
                 (MissHandling, 900.0, true),
                 (DeviceWait, 3500.0, true),
             ],
         ),
         (
-            Layer::Direct,
+            ReadLayer::DirectFile,
             vec![
-                (Call, 100.0, true),
+                (SystemCall, 100.0, true),
                 (KernelPath, 2900.0, true),
                 (DeviceWait, 77_000.0, true),
             ],
         ),
         (
-            Layer::Device,
+            ReadLayer::BlockDevice,
             vec![
-                (Call, 100.0, true),
+                (SystemCall, 100.0, true),
                 (KernelPath, 1000.0, true),
                 (DeviceWait, 2900.0, true),
             ],
@@ -75,7 +78,7 @@ fn differences_of_layers_are_parts() {
         assert_eq!(parts_of(&results, layer), parts, "{layer:?}");
     }
     assert_eq!(
-        parts_of(&results[1..], Layer::Zero),
+        parts_of(&results[1..], ReadLayer::ZeroDevice),
         [],
         "no null beside it"
     );
@@ -84,34 +87,37 @@ fn differences_of_layers_are_parts() {
 #[test]
 fn a_part_within_the_noise_keeps_its_value_and_is_not_told_apart() {
     let results = [
-        seqread("null", 512, 0, &[(100, 100), (110, 110), (90, 90)]),
-        seqread("zero", 512, 1, &[(103, 103), (93, 93), (83, 83)]),
+        build_seqread_result("null", 512, 0, &[(100, 100), (110, 110), (90, 90)]),
+        build_seqread_result("zero", 512, 1, &[(103, 103), (93, 93), (83, 83)]),
     ];
     assert_eq!(
-        parts_of(&results, Layer::Zero),
+        parts_of(&results, ReadLayer::ZeroDevice),
         [
-            (CallPart::Call, 100.0, true),
-            (CallPart::Clear, -7.0, false)
+            (CallPart::SystemCall, 100.0, true),
+            (CallPart::ClearBuffer, -7.0, false)
         ]
     );
     let single = [
-        seqread("null", 512, 0, &[(100, 100)]),
-        seqread("zero", 512, 1, &[(103, 103)]),
+        build_seqread_result("null", 512, 0, &[(100, 100)]),
+        build_seqread_result("zero", 512, 1, &[(103, 103)]),
     ];
     assert_eq!(
-        parts_of(&single, Layer::Zero),
-        [(CallPart::Call, 100.0, true), (CallPart::Clear, 3.0, true)]
+        parts_of(&single, ReadLayer::ZeroDevice),
+        [
+            (CallPart::SystemCall, 100.0, true),
+            (CallPart::ClearBuffer, 3.0, true)
+        ]
     );
 }
 
 #[test]
 fn parts_sum_to_the_total() {
-    let run = seqread89("aaaaaaaaaa", "/a");
+    let run = build_seqread89_run("aaaaaaaaaa", "/a");
     let results: Vec<&ProgramResult> = run.results.iter().collect();
     let found = decompose(&results);
     assert_eq!(found.len(), 20);
     for one in found {
-        let sum: f64 = one.parts.iter().map(|part| part.ns).sum();
+        let sum: f64 = one.cost_estimates.iter().map(|part| part.mean_ns).sum();
         assert!((sum - one.total_ns).abs() < 1e-6 * one.total_ns, "{one:?}");
     }
 }

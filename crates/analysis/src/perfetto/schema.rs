@@ -2,9 +2,9 @@
 //! perfetto_trace.proto.
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Trace {
+pub(super) struct PerfettoTrace {
     #[prost(message, repeated, tag = "1")]
-    pub(super) packet: Vec<TracePacket>,
+    pub(super) packets: Vec<TracePacket>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

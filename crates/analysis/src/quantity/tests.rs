@@ -1,44 +1,50 @@
 use super::*;
-use crate::fixtures::load::{Load, READS};
-use crate::fixtures::{Noise, read, write};
+use crate::fixtures::load::{LoadFixture, READ_LOAD};
+use crate::fixtures::{RandomNoise, read_repetition, write_repetition};
 use diskperf_timeline::Histogram;
 use diskperf_timeline::units::MIB;
 
-fn repetition(load: Load) -> Repetition {
-    load.repetition(&mut Noise::new(24))
+fn repetition(load: LoadFixture) -> Repetition {
+    load.build_repetition(&mut RandomNoise::new(24))
 }
 
 fn of_both(base: &Repetition, other: &Repetition, past_cache: bool) -> Vec<Quantity> {
     let [base, other] = [base, other].map(std::iter::once);
-    Quantity::of_both(base, other, past_cache)
+    Quantity::common_quantities(base, other, past_cache)
 }
 
 #[test]
 fn a_fixed_number_of_bytes_is_judged_by_its_time() {
-    let (read, write) = (read(MIB, 123.0, 9.0), write(MIB, 456.0, 9.0));
+    let (read, write) = (
+        read_repetition(MIB, 123.0, 9.0),
+        write_repetition(MIB, 456.0, 9.0),
+    );
     assert_eq!(of_both(&read, &read, true), [Quantity::KbPerS]);
     let durable = [Quantity::KbPerS, Quantity::DurableKbPerS];
     assert_eq!(of_both(&write, &write, true), durable);
     assert_eq!(of_both(&write, &read, true), [Quantity::KbPerS]);
     for one in [read, write] {
-        assert_eq!(judged_s(&one), one.elapsed().seconds());
-        assert_eq!(Quantity::KbPerS.speed(&one), Some(one.kb_per_s()));
+        assert_eq!(judged_duration_s(&one), one.elapsed().seconds());
+        assert_eq!(
+            Quantity::KbPerS.speed_of_repetition(&one),
+            Some(one.kb_per_s())
+        );
     }
 }
 
 #[test]
 fn a_closed_loop_is_judged_by_its_rate_whatever_its_duration() {
-    let slow = repetition(READS);
-    let fast = repetition(Load {
-        iops: 2.0 * READS.iops,
-        ..READS
+    let slow = repetition(READ_LOAD);
+    let fast = repetition(LoadFixture {
+        iops: 2.0 * READ_LOAD.iops,
+        ..READ_LOAD
     });
     assert_eq!(slow.elapsed(), fast.elapsed());
-    assert_eq!(judged_s(&slow), 2.0 * judged_s(&fast));
+    assert_eq!(judged_duration_s(&slow), 2.0 * judged_duration_s(&fast));
     assert_eq!(of_both(&slow, &fast, true), [Quantity::Iops]);
-    let writes = repetition(Load {
-        write_share: 100,
-        ..READS
+    let writes = repetition(LoadFixture {
+        write_percent: 100,
+        ..READ_LOAD
     });
     let durable = [Quantity::Iops, Quantity::DurableKbPerS];
     assert_eq!(of_both(&writes, &writes, false), durable);
@@ -48,26 +54,29 @@ fn a_closed_loop_is_judged_by_its_rate_whatever_its_duration() {
 #[test]
 fn an_open_loop_is_judged_by_its_responses() {
     let open = |response_us| {
-        repetition(Load {
-            open_loop: true,
+        repetition(LoadFixture {
+            is_open_loop: true,
             response_us,
-            ..READS
+            ..READ_LOAD
         })
     };
     let (fast, slow) = (open(100.0), open(200.0));
     let both = [Quantity::ResponseP50Us, Quantity::ResponseP99Us];
     assert_eq!(of_both(&fast, &slow, true), both);
-    assert_eq!(of_both(&fast, &repetition(READS), true), [Quantity::Iops]);
-    let ratio = judged_s(&slow) / judged_s(&fast);
+    assert_eq!(
+        of_both(&fast, &repetition(READ_LOAD), true),
+        [Quantity::Iops]
+    );
+    let ratio = judged_duration_s(&slow) / judged_duration_s(&fast);
     assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
     for quantity in both {
-        let [fast, slow] = [&fast, &slow].map(|one| quantity.speed(one).unwrap());
+        let [fast, slow] = [&fast, &slow].map(|one| quantity.speed_of_repetition(one).unwrap());
         assert!(fast > slow);
     }
-    let few = repetition(Load {
+    let few = repetition(LoadFixture {
         iops: 20.0,
-        open_loop: true,
-        ..READS
+        is_open_loop: true,
+        ..READ_LOAD
     });
     assert_eq!(of_both(&few, &few, true), [Quantity::ResponseP50Us]);
 }
@@ -75,10 +84,10 @@ fn an_open_loop_is_judged_by_its_responses() {
 /// A client of a log waits for the sync as well as for the write.
 #[test]
 fn a_program_that_commits_is_judged_by_its_commits() {
-    let mut log = repetition(Load {
-        write_share: 100,
+    let mut log = repetition(LoadFixture {
+        write_percent: 100,
         writes_per_sync: 1,
-        ..READS
+        ..READ_LOAD
     });
     let commits: Histogram = vec![(114_000, 900), (900_000, 100)].into();
     for load in log.workers.iter_mut().filter_map(|one| one.load.as_mut()) {
@@ -87,7 +96,7 @@ fn a_program_that_commits_is_judged_by_its_commits() {
     }
     assert_eq!(log.responses(), commits);
     let per_s = commits.count() as f64 / log.elapsed().seconds();
-    assert_eq!(Quantity::Iops.figure(&log), Some(per_s));
-    let open = Quantity::ResponseP50Us.figure(&log);
+    assert_eq!(Quantity::Iops.figure_of_repetition(&log), Some(per_s));
+    let open = Quantity::ResponseP50Us.figure_of_repetition(&log);
     assert_eq!(open, Some(commits.percentile(50.0).0 as f64 / 1e3));
 }

@@ -1,51 +1,54 @@
 //! Accuracy card as tables, JSON and CSV.
 
-use super::csv::{Field, format_records, optional};
-use super::document::{Block, Column, Grid, Group};
-use super::figures::decimals;
-use super::json::pretty;
+use super::csv::{CsvField, format_optional, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::figures::format_by_magnitude;
+use super::json::render_pretty;
 use crate::accuracy::{
-    Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, Summary, as_csh_prints,
+    AccuracyBar, AccuracyCard, AccuracyCell, AccuracySummary, CellQuantity, FreeParameter,
+    FreeParameters, PublishedStatement, round_as_csh_prints,
 };
 
 /// Formats the accuracy card as a report.
-pub(super) fn blocks(card: &Card) -> Vec<Block> {
-    let (mut blocks, cells) = halves(card);
+pub(super) fn build_blocks(card: &AccuracyCard) -> Vec<DocumentBlock> {
+    let (mut blocks, cells) = split_page(card);
     blocks.extend(cells);
     blocks
 }
 
 /// Formats the summary of the whole card, and separately its tables and notes.
-pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
-    let mut blocks = vec![Block::Heading(format!(
+pub(super) fn split_page(card: &AccuracyCard) -> (Vec<DocumentBlock>, Vec<DocumentBlock>) {
+    let mut blocks = vec![DocumentBlock::Heading(format!(
         "Accuracy: {}",
         card.documents.join(", ")
     ))];
-    blocks.push(Block::Text(describe_circumstances(card)));
+    blocks.push(DocumentBlock::Text(describe_circumstances(card)));
     if !card.cells.is_empty() {
-        blocks.push(Block::Section("How near".to_owned()));
-        blocks.push(Block::Grid(summary(&card.summary)));
-        blocks.push(Block::List(card.bars.iter().map(describe_bar).collect()));
+        blocks.push(DocumentBlock::Section("How near".to_owned()));
+        blocks.push(DocumentBlock::Grid(build_summary_grid(&card.summary)));
+        blocks.push(DocumentBlock::List(
+            card.accuracy_bars.iter().map(describe_bar).collect(),
+        ));
     }
     (blocks, describe_cells(card))
 }
 
 /// Formats the tables of published numbers, with the notes, the claims of the documents and the
 /// free parameters.
-fn describe_cells(card: &Card) -> Vec<Block> {
+fn describe_cells(card: &AccuracyCard) -> Vec<DocumentBlock> {
     let mut blocks = Vec::new();
-    for (published, table) in tables(card) {
-        let cells: Vec<&Cell> = card
+    for (published, table) in list_tables(card) {
+        let cells: Vec<&AccuracyCell> = card
             .cells
             .iter()
-            .filter(|cell| cell.published == published && cell.table == table)
+            .filter(|cell| cell.published == published && cell.table_title == table)
             .collect();
-        blocks.push(Block::Section(format!("{published}, {table}")));
-        blocks.push(Block::Grid(cell_grid(&cells)));
+        blocks.push(DocumentBlock::Section(format!("{published}, {table}")));
+        blocks.push(DocumentBlock::Grid(build_cell_grid(&cells)));
     }
-    blocks.extend(notes(card));
-    blocks.extend(statements(card));
-    blocks.extend(parameters(card));
+    blocks.extend(build_notes(card));
+    blocks.extend(build_statements(card));
+    blocks.extend(build_parameters(card));
     blocks
 }
 
@@ -59,14 +62,14 @@ or gives it as context; not measured: the document prints n.m., and the model pr
 is free if its source is not a document, a source file, or arithmetic on these.";
 
 /// Formats the accuracy card as the page in the repository.
-pub(super) fn page(card: &Card) -> Vec<Block> {
-    let mut blocks = blocks(card);
-    blocks.insert(1, Block::Text(INTRODUCTION.to_owned()));
+pub(super) fn build_page(card: &AccuracyCard) -> Vec<DocumentBlock> {
+    let mut blocks = build_blocks(card);
+    blocks.insert(1, DocumentBlock::Text(INTRODUCTION.to_owned()));
     blocks
 }
 
 /// Describes the conditions that all figures of the card share.
-fn describe_circumstances(card: &Card) -> String {
+fn describe_circumstances(card: &AccuracyCard) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
          error: modelled over printed less 1, \"in range\" within the rounding of a number printed \
@@ -74,10 +77,10 @@ fn describe_circumstances(card: &Card) -> String {
          fraction, modelled less printed in points. Two drives: the mean over {} evenly spaced relative phases, the second drive slower by {} %, \
          with the least and the most.",
         card.seed,
-        card.two_drives.phases,
-        decimals(100.0 * card.two_drives.speed_difference_share)
+        card.two_drives.phase_count,
+        format_by_magnitude(100.0 * card.two_drives.speed_difference_share)
     );
-    let seeds = card.cells.iter().map(|cell| cell.seeds).max();
+    let seeds = card.cells.iter().map(|cell| cell.seed_count).max();
     if let Some(seeds @ 2..) = seeds {
         text += &format!(" One drive whose data are late at random: the mean over {seeds} seeds.");
     }
@@ -87,10 +90,10 @@ fn describe_circumstances(card: &Card) -> String {
     text
 }
 
-fn tables(card: &Card) -> Vec<(&str, &str)> {
+fn list_tables(card: &AccuracyCard) -> Vec<(&str, &str)> {
     let mut tables: Vec<(&str, &str)> = Vec::new();
     for cell in &card.cells {
-        let table = (cell.published.as_str(), cell.table.as_str());
+        let table = (cell.published.as_str(), cell.table_title.as_str());
         if !tables.contains(&table) {
             tables.push(table);
         }
@@ -98,7 +101,7 @@ fn tables(card: &Card) -> Vec<(&str, &str)> {
     tables
 }
 
-fn describe_bar(bar: &Bar) -> String {
+fn describe_bar(bar: &AccuracyBar) -> String {
     let points = bar.name.contains("points");
     let limit = |within: f64| match (points, within) {
         (true, within) => format!("{within:.0} points"),
@@ -106,34 +109,45 @@ fn describe_bar(bar: &Bar) -> String {
         (false, within) => format!("{:.0} %", 100.0 * within),
     };
     let shares: Vec<String> = bar
-        .shares
+        .error_shares
         .iter()
         .map(|share| {
             format!(
                 "{} within {} ({:.0} asked)",
-                share.cells,
-                limit(share.within),
-                (share.asked * bar.cells as f64 - 1e-9).ceil()
+                share.cell_count,
+                limit(share.error_max),
+                (share.share_required * bar.cell_count as f64 - 1e-9).ceil()
             )
         })
         .collect();
-    let mut text = format!("{}: {} cells, {}", bar.name, bar.cells, shares.join(", "));
-    if bar.unexplained > 0 {
-        text += &format!(", {} marked unexplained", bar.unexplained);
+    let mut text = format!(
+        "{}: {} cells, {}",
+        bar.name,
+        bar.cell_count,
+        shares.join(", ")
+    );
+    if bar.unexplained_count > 0 {
+        text += &format!(", {} marked unexplained", bar.unexplained_count);
     }
-    if let Some(outer) = bar.limit {
-        text += &match bar.beyond.len() {
+    if let Some(outer) = bar.error_limit {
+        text += &match bar.cells_beyond_limit.len() {
             0 => format!(", all others within {}", limit(outer)),
-            _ => format!(", beyond {}: {}", limit(outer), bar.beyond.join(" ")),
+            _ => format!(
+                ", beyond {}: {}",
+                limit(outer),
+                bar.cells_beyond_limit.join(" ")
+            ),
         };
     }
-    text + if bar.met { ": met" } else { ": NOT MET" }
+    text + if bar.is_met { ": met" } else { ": NOT MET" }
 }
 
 /// Tabulates the summary of the errors. CPU shares are apart, since their errors are in points.
-fn summary(summaries: &[Summary]) -> Grid {
-    let column = |of: &dyn Fn(&Summary) -> String| -> Vec<String> {
-        let rows = summaries.iter().filter(|one| one.cells + one.cpu_cells > 0);
+fn build_summary_grid(summaries: &[AccuracySummary]) -> Grid {
+    let column = |of: &dyn Fn(&AccuracySummary) -> String| -> Vec<String> {
+        let rows = summaries
+            .iter()
+            .filter(|one| one.cell_count + one.cpu_cell_count > 0);
         rows.map(of).collect()
     };
     let share = |part: usize, all: usize| match all {
@@ -143,146 +157,153 @@ fn summary(summaries: &[Summary]) -> Grid {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let points = |points: f64| format!("{points:.0} points");
     let rates = vec![
-        Column::figures("cells", column(&|one| one.cells.to_string())),
-        Column::figures(
+        Column::right_aligned("cells", column(&|one| one.cell_count.to_string())),
+        Column::right_aligned(
             "median error",
             column(&|one| one.median_error.map_or_else(String::new, percent)),
         ),
-        Column::figures(
+        Column::right_aligned(
             "within 10 %",
-            column(&|one| share(one.within_tenth, one.cells)),
+            column(&|one| share(one.within_tenth_count, one.cell_count)),
         ),
     ];
     let shares = vec![
-        Column::figures("CPU shares", column(&|one| one.cpu_cells.to_string())),
-        Column::figures(
+        Column::right_aligned("CPU shares", column(&|one| one.cpu_cell_count.to_string())),
+        Column::right_aligned(
             "median error",
-            column(&|one| one.cpu_median_points.map_or_else(String::new, points)),
+            column(&|one| one.cpu_median_error_points.map_or_else(String::new, points)),
         ),
-        Column::figures(
+        Column::right_aligned(
             "within 10 points",
-            column(&|one| share(one.cpu_within_ten_points, one.cpu_cells)),
+            column(&|one| share(one.cpu_within_ten_points_count, one.cpu_cell_count)),
         ),
     ];
     Grid {
-        key: Column::words("", column(&|one| one.name.to_owned())),
-        groups: vec![Group::new("", rates), Group::new("", shares)],
+        key_column: Column::left_aligned("", column(&|one| one.name.to_owned())),
+        groups: vec![ColumnGroup::new("", rates), ColumnGroup::new("", shares)],
     }
 }
 
-fn cell_grid(cells: &[&Cell]) -> Grid {
-    let rows: Vec<(&Cell, Option<&Cell>)> = cells
+fn build_cell_grid(cells: &[&AccuracyCell]) -> Grid {
+    let rows: Vec<(&AccuracyCell, Option<&AccuracyCell>)> = cells
         .iter()
-        .filter(|cell| cell.quantity != Quantity::CpuPercent)
+        .filter(|cell| cell.quantity != CellQuantity::CpuPercent)
         .map(|cell| {
             let id = format!("{}#cpu", cell.id);
             let share = cells.iter().find(|other| other.id == id);
             (*cell, share.copied())
         })
         .collect();
-    let column = |of: &dyn Fn(&Cell) -> String| -> Vec<String> {
+    let column = |of: &dyn Fn(&AccuracyCell) -> String| -> Vec<String> {
         rows.iter().map(|(cell, _)| of(cell)).collect()
     };
-    let share = |of: &dyn Fn(&Cell) -> String| -> Vec<String> {
-        let of = |(_, share): &(&Cell, Option<&Cell>)| share.map_or_else(String::new, of);
+    let share = |of: &dyn Fn(&AccuracyCell) -> String| -> Vec<String> {
+        let of = |(_, share): &(&AccuracyCell, Option<&AccuracyCell>)| {
+            share.map_or_else(String::new, of)
+        };
         rows.iter().map(of).collect()
     };
-    let words = Group::new(
+    let words = ColumnGroup::new(
         "",
         vec![
-            Column::words(
+            Column::left_aligned(
                 "fs",
                 column(&|cell| cell.filesystem.clone().unwrap_or_default()),
             ),
-            Column::words(
+            Column::left_aligned(
                 "program",
                 column(&|cell| cell.test.clone().unwrap_or_default()),
             ),
-            Column::figures("drives", column(&|cell| cell.drives.to_string())),
-            Column::figures("printed", column(&printed_value)),
-            Column::figures("modelled", column(&modelled_value)),
-            Column::words("", column(&|cell| cell.quantity.words().to_owned())),
-            Column::figures("error", column(&error_value)),
-            Column::figures("spread", column(&spread_of_seeds)),
-            Column::figures("CPU %", share(&printed_value)),
-            Column::figures("modelled ", share(&modelled_value)),
-            Column::figures("points", share(&error_value)),
-            Column::words("", column(&marks)),
+            Column::right_aligned("drives", column(&|cell| cell.drives.to_string())),
+            Column::right_aligned("printed", column(&format_printed_value)),
+            Column::right_aligned("modelled", column(&format_modelled_value)),
+            Column::left_aligned("", column(&|cell| cell.quantity.label().to_owned())),
+            Column::right_aligned("error", column(&format_error)),
+            Column::right_aligned("spread", column(&format_seed_range)),
+            Column::right_aligned("CPU %", share(&format_printed_value)),
+            Column::right_aligned("modelled ", share(&format_modelled_value)),
+            Column::right_aligned("points", share(&format_error)),
+            Column::left_aligned("", column(&format_marks)),
         ],
     );
-    let system = |cell: &Cell| cell.target.clone().unwrap_or_else(|| "none".to_owned());
+    let system = |cell: &AccuracyCell| cell.target.clone().unwrap_or_else(|| "none".to_owned());
     Grid {
-        key: Column::words("system", column(&system)),
+        key_column: Column::left_aligned("system", column(&system)),
         groups: vec![words],
     }
 }
 
-fn figure(quantity: Quantity, value: f64) -> String {
+fn format_figure(quantity: CellQuantity, value: f64) -> String {
     match quantity {
-        Quantity::KbPerS => format!("{value:.0}"),
-        Quantity::CpuPercent => format!("{:.0}", as_csh_prints(value)),
-        Quantity::BlocksPerS | Quantity::Seconds | Quantity::Minutes => format!("{value:.1}"),
-        Quantity::Ratio => format!("{value:.2}"),
+        CellQuantity::KbPerS => format!("{value:.0}"),
+        CellQuantity::CpuPercent => format!("{:.0}", round_as_csh_prints(value)),
+        CellQuantity::BlocksPerS | CellQuantity::Seconds | CellQuantity::Minutes => {
+            format!("{value:.1}")
+        }
+        CellQuantity::Ratio => format!("{value:.2}"),
     }
 }
 
-fn printed_value(cell: &Cell) -> String {
-    match (cell.printed, cell.printed_low, cell.printed_high) {
-        (Some(printed), ..) => figure(cell.quantity, printed),
+fn format_printed_value(cell: &AccuracyCell) -> String {
+    match (cell.printed_value, cell.printed_min, cell.printed_max) {
+        (Some(printed), ..) => format_figure(cell.quantity, printed),
         (None, Some(low), Some(high)) => format!("{low} to {high}"),
         (None, ..) => "n.m.".to_owned(),
     }
 }
 
-fn modelled_value(cell: &Cell) -> String {
-    let value = cell.modelled;
-    value.map_or_else(String::new, |value| figure(cell.quantity, value))
+fn format_modelled_value(cell: &AccuracyCell) -> String {
+    let value = cell.modelled_value;
+    value.map_or_else(String::new, |value| format_figure(cell.quantity, value))
 }
 
-fn error_value(cell: &Cell) -> String {
+fn format_error(cell: &AccuracyCell) -> String {
     if cell
-        .modelled
-        .is_some_and(|modelled| cell.in_range(modelled))
+        .modelled_value
+        .is_some_and(|modelled| cell.is_in_printed_range(modelled))
     {
         return "in range".to_owned();
     }
     match (cell.error, cell.quantity) {
         (None, _) => String::new(),
-        (Some(points), Quantity::CpuPercent) => format!("{points:+.0}"),
+        (Some(points), CellQuantity::CpuPercent) => format!("{points:+.0}"),
         // A zero is added so that none is printed with a minus.
         (Some(share), _) => format!("{:+.1}%", (1000.0 * share).round() / 10.0 + 0.0),
     }
 }
 
-fn spread_of_seeds(cell: &Cell) -> String {
-    cell.spread.map_or_else(String::new, |spread| {
-        let figure = |value| figure(cell.quantity, value);
-        format!("{} to {}", figure(spread.low), figure(spread.high))
+fn format_seed_range(cell: &AccuracyCell) -> String {
+    cell.seed_range.map_or_else(String::new, |spread| {
+        let figure = |value| format_figure(cell.quantity, value);
+        format!("{} to {}", figure(spread.min), figure(spread.max))
     })
 }
 
-fn marks(cell: &Cell) -> String {
-    let mut marks = vec![match (cell.printed.or(cell.printed_low), cell.scored) {
-        (None, _) => "not measured",
-        (Some(_), true) => cell.role.words(),
-        (Some(_), false) => "not scored",
-    }];
-    if cell.same_as.is_some() {
+fn format_marks(cell: &AccuracyCell) -> String {
+    let mut marks = vec![
+        match (cell.printed_value.or(cell.printed_min), cell.is_scored) {
+            (None, _) => "not measured",
+            (Some(_), true) => cell.role.label(),
+            (Some(_), false) => "not scored",
+        },
+    ];
+    if cell.same_as_cell.is_some() {
         marks.push("printed twice");
     }
-    if cell.suspect {
+    if cell.is_suspect {
         marks.push("suspect");
     }
-    if cell.unexplained {
+    if cell.is_unexplained {
         marks.push("unexplained");
     }
     marks.join(", ")
 }
 
-fn notes(card: &Card) -> Vec<Block> {
+fn build_notes(card: &AccuracyCard) -> Vec<DocumentBlock> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     let rates = card.cells.iter();
-    for cell in rates.filter(|cell| cell.quantity != Quantity::CpuPercent && cell.same_as.is_none())
+    for cell in rates
+        .filter(|cell| cell.quantity != CellQuantity::CpuPercent && cell.same_as_cell.is_none())
     {
         let Some(note) = cell.note.as_deref() else {
             continue;
@@ -297,79 +318,85 @@ fn notes(card: &Card) -> Vec<Block> {
     }
     let line = |(note, ids): (&str, Vec<&str>)| format!("{}: {note}", ids.join(", "));
     vec![
-        Block::Section("Notes".to_owned()),
-        Block::List(notes.into_iter().map(line).collect()),
+        DocumentBlock::Section("Notes".to_owned()),
+        DocumentBlock::List(notes.into_iter().map(line).collect()),
     ]
 }
 
-fn statements(card: &Card) -> Vec<Block> {
+fn build_statements(card: &AccuracyCard) -> Vec<DocumentBlock> {
     if card.statements.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Section("Statements".to_owned())];
+    let mut blocks = vec![DocumentBlock::Section("Statements".to_owned())];
     for statement in &card.statements {
-        blocks.push(Block::Text(format!(
+        blocks.push(DocumentBlock::Text(format!(
             "{} {} {}",
             statement.statement,
             describe_verdict(statement),
             statement.conclusion
         )));
         let findings = statement.findings.iter();
-        let line = findings
-            .map(|found| format!("{}: {} {}", found.what, decimals(found.value), found.unit));
-        blocks.push(Block::List(line.collect()));
+        let line = findings.map(|found| {
+            format!(
+                "{}: {} {}",
+                found.subject,
+                format_by_magnitude(found.value),
+                found.unit
+            )
+        });
+        blocks.push(DocumentBlock::List(line.collect()));
     }
     blocks
 }
 
-fn describe_verdict(statement: &Statement) -> &'static str {
-    match statement.holds {
+fn describe_verdict(statement: &PublishedStatement) -> &'static str {
+    match statement.is_confirmed {
         Some(true) => "(The models agree.)",
         Some(false) => "(The models do NOT agree.)",
         None => "(The models say how much.)",
     }
 }
 
-fn parameters(card: &Card) -> Vec<Block> {
+fn build_parameters(card: &AccuracyCard) -> Vec<DocumentBlock> {
     let list = &card.parameters.list;
     let column =
         |of: &dyn Fn(&FreeParameter) -> String| -> Vec<String> { list.iter().map(of).collect() };
-    let Parameters {
-        calibrated: all,
-        fitted,
-        by_hand,
-        assumed,
-        elsewhere,
+    let FreeParameters {
+        calibrated_count: all,
+        fitted_count: fitted,
+        set_by_hand_count: by_hand,
+        assumed_count: assumed,
+        other_documents_count: elsewhere,
         ..
     } = card.parameters;
     let title = format!(
         "Free parameters: {all}, {fitted} calibrated by a fit, {by_hand} by hand, {assumed} assumed"
     );
-    let mut blocks = vec![Block::Section(title)];
+    let mut blocks = vec![DocumentBlock::Section(title)];
     if elsewhere > 0 {
-        blocks.push(Block::Text(format!(
+        blocks.push(DocumentBlock::Text(format!(
             "Not among them: {elsewhere} that were calibrated on cells of other documents alone."
         )));
     }
     if list.is_empty() {
         return blocks;
     }
-    blocks.push(Block::Grid(Grid {
-        key: Column::words("parameter", column(&|one| one.path.clone())),
-        groups: vec![Group::new(
+    blocks.push(DocumentBlock::Grid(Grid {
+        key_column: Column::left_aligned("parameter", column(&|one| one.path.clone())),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("value", column(&|one| one.value.clone())),
-                Column::words("file", column(&|one| one.file.clone())),
-                Column::figures(
+                Column::right_aligned("value", column(&|one| one.value.clone())),
+                Column::left_aligned("file", column(&|one| one.file.clone())),
+                Column::right_aligned(
                     "cells",
                     column(&|one| match one.cells.len() {
                         0 => String::new(),
                         cells => cells.to_string(),
                     }),
                 ),
-                Column::words("chosen", column(&|one| one.choice.word().to_owned())),
-                Column::words("source", column(&|one| one.source.clone())),
+                Column::left_aligned("chosen", column(&|one| one.origin.word().to_owned())),
+                Column::left_aligned("source", column(&|one| one.source_document.clone())),
             ],
         )],
     }));
@@ -377,41 +404,44 @@ fn parameters(card: &Card) -> Vec<Block> {
 }
 
 /// Formats the card as JSON by the `reproduce` contract.
-pub(super) fn json(card: &Card) -> String {
-    pretty(card)
+pub(super) fn render_json(card: &AccuracyCard) -> String {
+    render_pretty(card)
 }
 
 /// Formats the card as CSV, one line for each published number.
-pub(super) fn csv(card: &Card) -> String {
-    let records: Vec<Vec<Field>> = card.cells.iter().map(csv_record).collect();
+pub(super) fn render_csv(card: &AccuracyCard) -> String {
+    let records: Vec<Vec<CsvField>> = card.cells.iter().map(build_csv_record).collect();
     format_records(&records)
 }
 
-fn csv_record(cell: &Cell) -> Vec<Field> {
+fn build_csv_record(cell: &AccuracyCell) -> Vec<CsvField> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     vec![
         ("id", cell.id.clone()),
         ("published", cell.published.clone()),
-        ("table", cell.table.clone()),
+        ("table", cell.table_title.clone()),
         ("target", text(&cell.target)),
         ("quantity", cell.quantity.name().to_owned()),
-        ("printed", optional(cell.printed)),
-        ("printed_low", optional(cell.printed_low)),
-        ("printed_high", optional(cell.printed_high)),
-        ("modelled", optional(cell.modelled)),
-        ("error", optional(cell.error)),
-        ("scored", cell.scored.to_string()),
-        ("same_as", text(&cell.same_as)),
-        ("role", cell.role.words().to_owned()),
-        ("phases", cell.phases.to_string()),
-        ("seeds", cell.seeds.to_string()),
-        ("spread_low", optional(cell.spread.map(|spread| spread.low))),
+        ("printed", format_optional(cell.printed_value)),
+        ("printed_low", format_optional(cell.printed_min)),
+        ("printed_high", format_optional(cell.printed_max)),
+        ("modelled", format_optional(cell.modelled_value)),
+        ("error", format_optional(cell.error)),
+        ("scored", cell.is_scored.to_string()),
+        ("same_as", text(&cell.same_as_cell)),
+        ("role", cell.role.label().to_owned()),
+        ("phases", cell.phase_count.to_string()),
+        ("seeds", cell.seed_count.to_string()),
+        (
+            "spread_low",
+            format_optional(cell.seed_range.map(|spread| spread.min)),
+        ),
         (
             "spread_high",
-            optional(cell.spread.map(|spread| spread.high)),
+            format_optional(cell.seed_range.map(|spread| spread.max)),
         ),
-        ("suspect", cell.suspect.to_string()),
-        ("unexplained", cell.unexplained.to_string()),
+        ("suspect", cell.is_suspect.to_string()),
+        ("unexplained", cell.is_unexplained.to_string()),
         ("note", text(&cell.note)),
     ]
 }

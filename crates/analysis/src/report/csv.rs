@@ -5,15 +5,15 @@
 //! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula and execute it. Such
 //! text gets a `'` before it; a number does not.
 
-use super::view::{Row, View};
-use crate::comparison::{Comparison, Pair, Quantity};
-use crate::statistics::Interval;
-use crate::summary::Percentiles;
-use crate::summary::load::{Latency, LoadSummary};
+use super::view::{ResultRow, RunView};
+use crate::comparison::{Comparison, Quantity, ResultPair};
+use crate::statistics::ConfidenceInterval;
+use crate::summary::LatencyPercentiles;
+use crate::summary::load::{LatencySummary, LoadSummary};
 use diskperf_timeline::{Run, Statistic, Verified, World, printable};
 
 /// Heading and value of a CSV field.
-pub(super) type Field = (&'static str, String);
+pub(super) type CsvField = (&'static str, String);
 
 /// Builds the headings of the response times of an operation, or of all operations that count for
 /// IOPS.
@@ -40,7 +40,7 @@ macro_rules! operation {
 }
 
 /// Operations that every CSV file has columns for.
-const OPERATIONS: [OperationColumns; 4] = [
+const OPERATION_COLUMNS: [OperationColumns; 4] = [
     operation!("read"),
     operation!("write"),
     operation!("sync"),
@@ -48,7 +48,7 @@ const OPERATIONS: [OperationColumns; 4] = [
 ];
 
 /// Operations that a CSV file has columns for only where a program performs them.
-const RARE_OPERATIONS: [OperationColumns; 5] = [
+const RARE_OPERATION_COLUMNS: [OperationColumns; 5] = [
     operation!("discard"),
     operation!("create"),
     operation!("stat"),
@@ -56,36 +56,40 @@ const RARE_OPERATIONS: [OperationColumns; 5] = [
     operation!("unlink"),
 ];
 
-pub(super) fn runs(views: &[View]) -> String {
-    let operations = operations(views.iter().flat_map(|view| &view.rows));
+pub(super) fn render_runs(views: &[RunView]) -> String {
+    let operations = choose_operation_columns(views.iter().flat_map(|view| &view.rows));
     let operations = operations.as_deref();
-    let records: Vec<Vec<Field>> = views
+    let records: Vec<Vec<CsvField>> = views
         .iter()
         .flat_map(|view| {
             let rows = view.rows.iter();
-            rows.map(|row| run_record(view.run, row, operations))
+            rows.map(|row| build_run_record(view.run, row, operations))
         })
         .collect();
     format_records(&records)
 }
 
-fn run_record(run: &Run, row: &Row, operations: Option<&[OperationColumns]>) -> Vec<Field> {
-    let mut fields = identity(run, row);
-    fields.extend(speeds(row));
-    fields.extend(counts(row));
-    fields.extend(latency(&READ_HEADINGS, row.summary.read_latency));
-    fields.extend(latency(&WRITE_HEADINGS, row.summary.write_latency));
+fn build_run_record(
+    run: &Run,
+    row: &ResultRow,
+    operations: Option<&[OperationColumns]>,
+) -> Vec<CsvField> {
+    let mut fields = identity_fields(run, row);
+    fields.extend(speed_fields(row));
+    fields.extend(count_fields(row));
+    fields.extend(latency_fields(&READ_HEADINGS, row.summary.read_latency));
+    fields.extend(latency_fields(&WRITE_HEADINGS, row.summary.write_latency));
     if let Some(operations) = operations {
-        fields.extend(load(row.summary.load.as_ref(), operations));
+        fields.extend(load_fields(row.summary.load.as_ref(), operations));
     }
-    fields.extend(failures(row));
+    fields.extend(failure_fields(row));
     fields.push(("notes", row.result.notes.join("; ")));
     fields
 }
 
 /// Returns the CSV fields for verified blocks and for the error that ended the program; empty where
 /// nothing is verified and nothing failed.
-fn failures(row: &Row) -> Vec<Field> {
+fn failure_fields(row: &ResultRow) -> Vec<CsvField> {
     let verified = row.summary.verified.as_ref();
     let count = |of: fn(&Verified) -> u64| {
         let count = verified.map(of);
@@ -103,7 +107,7 @@ fn failures(row: &Row) -> Vec<Field> {
     ]
 }
 
-fn identity(run: &Run, row: &Row) -> Vec<Field> {
+fn identity_fields(run: &Run, row: &ResultRow) -> Vec<CsvField> {
     let result = row.result;
     let parameters: Vec<String> = result
         .parameters
@@ -132,46 +136,58 @@ fn identity(run: &Run, row: &Row) -> Vec<Field> {
         ("filesystem", result.filesystem.clone()),
         ("size_bytes", result.size_bytes.to_string()),
         ("statistic", statistic.to_owned()),
-        ("kept", row.summary.kept.to_string()),
+        ("kept", row.summary.kept_count.to_string()),
     ]
 }
 
-fn speeds(row: &Row) -> Vec<Field> {
+fn speed_fields(row: &ResultRow) -> Vec<CsvField> {
     let summary = &row.summary;
-    let interval = summary.interval;
-    let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
+    let interval = summary.speed_interval;
+    let of = |end: fn(&ConfidenceInterval) -> f64| format_optional(interval.as_ref().map(end));
     vec![
-        ("kb_per_s", number(summary.kb_per_s)),
-        ("interval_low", of(|one| one.low)),
-        ("interval_high", of(|one| one.high)),
+        ("kb_per_s", format_number(summary.kb_per_s)),
+        ("interval_low", of(|one| one.min)),
+        ("interval_high", of(|one| one.max)),
         ("interval_confidence", of(|one| one.confidence)),
         (
             "interval_method",
             interval.map_or("", |one| one.method.name()).to_owned(),
         ),
-        ("durable_kb_per_s", optional(summary.durable_kb_per_s)),
-        ("cpu_percent", number(summary.cpu_percent)),
-        ("elapsed_s", number(summary.elapsed_s)),
-        ("durable_elapsed_s", optional(summary.durable_s)),
-        ("cpu_s", number(summary.cpu_s)),
-        ("user_s", number(summary.user_s)),
-        ("system_s", number(summary.system_s)),
+        (
+            "durable_kb_per_s",
+            format_optional(summary.durable_kb_per_s),
+        ),
+        ("cpu_percent", format_number(summary.cpu_percent)),
+        ("elapsed_s", format_number(summary.elapsed_s)),
+        (
+            "durable_elapsed_s",
+            format_optional(summary.durable_elapsed_s),
+        ),
+        ("cpu_s", format_number(summary.cpu_s)),
+        ("user_s", format_number(summary.user_s)),
+        ("system_s", format_number(summary.system_s)),
     ]
 }
 
-fn counts(row: &Row) -> Vec<Field> {
+fn count_fields(row: &ResultRow) -> Vec<CsvField> {
     let summary = &row.summary;
     vec![
-        ("calls", number(summary.calls)),
-        ("mean_call_ns", optional(summary.mean_call_ns)),
-        ("voluntary_switches", number(summary.voluntary_switches)),
-        ("involuntary_switches", number(summary.involuntary_switches)),
-        ("minor_faults", number(summary.minor_faults)),
-        ("major_faults", number(summary.major_faults)),
+        ("calls", format_number(summary.call_count)),
+        ("mean_call_ns", format_optional(summary.mean_call_ns)),
+        (
+            "voluntary_switches",
+            format_number(summary.voluntary_switches),
+        ),
+        (
+            "involuntary_switches",
+            format_number(summary.involuntary_switches),
+        ),
+        ("minor_faults", format_number(summary.minor_faults)),
+        ("major_faults", format_number(summary.major_faults)),
         ("cache", row.result.cache.name().to_owned()),
         ("cache_verdict", summary.cache.name().to_owned()),
-        ("device_share", optional(summary.device_share)),
-        ("generator_share", optional(row.generator_share)),
+        ("device_share", format_optional(summary.device_share)),
+        ("generator_share", format_optional(row.generator_share)),
     ]
 }
 
@@ -193,8 +209,11 @@ const WRITE_HEADINGS: [&str; 6] = [
     "write_max_ns",
 ];
 
-fn latency(headings: &[&'static str; 6], percentiles: Option<Percentiles>) -> Vec<Field> {
-    let of = |one: Percentiles| {
+fn latency_fields(
+    headings: &[&'static str; 6],
+    percentiles: Option<LatencyPercentiles>,
+) -> Vec<CsvField> {
+    let of = |one: LatencyPercentiles| {
         [
             one.p50_ns,
             one.p90_ns,
@@ -211,33 +230,39 @@ fn latency(headings: &[&'static str; 6], percentiles: Option<Percentiles>) -> Ve
 
 /// Returns the CSV fields of a program with several requests in flight; empty for a program with
 /// one call after the other.
-fn load(load_summary: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Field> {
-    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(load_summary.and_then(figure));
+fn load_fields(
+    load_summary: Option<&LoadSummary>,
+    operations: &[OperationColumns],
+) -> Vec<CsvField> {
+    let of =
+        |figure: fn(&LoadSummary) -> Option<f64>| format_optional(load_summary.and_then(figure));
     let mut fields = vec![
-        ("depth", of(|load| Some(f64::from(load.depth)))),
-        ("workers", of(|load| Some(f64::from(load.workers)))),
+        ("depth", of(|load| Some(f64::from(load.queue_depth_max)))),
+        ("workers", of(|load| Some(f64::from(load.worker_count)))),
         ("iops", of(|load| Some(load.iops))),
-        ("iops_low", of(|load| Some(load.iops_interval?.low))),
-        ("iops_high", of(|load| Some(load.iops_interval?.high))),
+        ("iops_low", of(|load| Some(load.iops_interval?.min))),
+        ("iops_high", of(|load| Some(load.iops_interval?.max))),
         ("mb_per_s", of(|load| Some(load.mb_per_s))),
         ("read_share", of(|load| load.read_share)),
         ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
-        ("unfinished", of(|load| Some(load.unfinished as f64))),
+        ("unfinished", of(|load| Some(load.unfinished_count as f64))),
     ];
     let response = load_summary.and_then(|load| load.response.as_ref());
-    fields.extend(responses(headings!("response"), response));
+    fields.extend(response_fields(headings!("response"), response));
     for (name, rate, headings) in operations {
-        let mut made = load_summary.into_iter().flat_map(|load| &load.latency);
+        let mut made = load_summary
+            .into_iter()
+            .flat_map(|load| &load.operation_summaries);
         let made = made.find(|one| one.name == *name);
-        fields.push((rate, optional(made.map(|one| one.iops))));
-        let response = made.and_then(|one| one.response.as_ref());
-        fields.extend(responses(*headings, response));
+        fields.push((rate, format_optional(made.map(|one| one.iops))));
+        let response = made.and_then(|one| one.response_latency.as_ref());
+        fields.extend(response_fields(*headings, response));
     }
     fields
 }
 
-fn responses(headings: [&'static str; 6], latency: Option<&Latency>) -> Vec<Field> {
-    let of = |figure: fn(&Latency) -> Option<f64>| optional(latency.and_then(figure));
+fn response_fields(headings: [&'static str; 6], latency: Option<&LatencySummary>) -> Vec<CsvField> {
+    let of = |figure: fn(&LatencySummary) -> Option<f64>| format_optional(latency.and_then(figure));
     let figures = [
         of(|one| one.p50_us),
         of(|one| one.p99_us),
@@ -251,81 +276,82 @@ fn responses(headings: [&'static str; 6], latency: Option<&Latency>) -> Vec<Fiel
 
 /// Returns the operations that a CSV file of these rows has columns for; `None` where no program
 /// has several requests in flight.
-fn operations<'v>(
-    rows: impl Iterator<Item = &'v Row<'v>> + Clone,
+fn choose_operation_columns<'v>(
+    rows: impl Iterator<Item = &'v ResultRow<'v>> + Clone,
 ) -> Option<Vec<OperationColumns>> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     loads().next()?;
     let occurs = |(name, ..): &OperationColumns| {
-        let mut made = loads().flat_map(|load| &load.latency);
+        let mut made = loads().flat_map(|load| &load.operation_summaries);
         made.any(|one| one.name == *name)
     };
-    let rare = RARE_OPERATIONS.into_iter().filter(occurs);
-    Some(OPERATIONS.into_iter().chain(rare).collect())
+    let rare = RARE_OPERATION_COLUMNS.into_iter().filter(occurs);
+    Some(OPERATION_COLUMNS.into_iter().chain(rare).collect())
 }
 
-pub(super) fn comparison(comparison: &Comparison) -> String {
-    let records: Vec<Vec<Field>> = comparison
-        .pairs
+pub(super) fn render_comparison(comparison: &Comparison) -> String {
+    let records: Vec<Vec<CsvField>> = comparison
+        .result_pairs
         .iter()
-        .map(|pair| pair_record(comparison, pair))
+        .map(|pair| build_pair_record(comparison, pair))
         .collect();
     format_records(&records)
 }
 
 /// Returns the CSV fields of the compared quantity, unless every row compares KB/s.
-fn comparison_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
-    let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
-    if !comparison.pairs.iter().any(of_loads) {
+fn build_comparison_record(comparison: &Comparison, pair: &ResultPair) -> Vec<CsvField> {
+    let of_loads =
+        |pair: &ResultPair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
+    if !comparison.result_pairs.iter().any(of_loads) {
         return Vec::new();
     }
     vec![
-        ("base_figure", number(pair.base.figure)),
-        ("figure", number(pair.other.figure)),
-        ("base_p99_us", optional(pair.base.p99_us)),
-        ("p99_us", optional(pair.other.p99_us)),
+        ("base_figure", format_number(pair.base.figure)),
+        ("figure", format_number(pair.other.figure)),
+        ("base_p99_us", format_optional(pair.base.p99_us)),
+        ("p99_us", format_optional(pair.other.p99_us)),
     ]
 }
 
-fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
+fn build_pair_record(comparison: &Comparison, pair: &ResultPair) -> Vec<CsvField> {
     let interval = pair.judgement.interval;
-    let of = |end: fn(&Interval) -> f64| optional(interval.as_ref().map(end));
+    let of = |end: fn(&ConfidenceInterval) -> f64| format_optional(interval.as_ref().map(end));
     let mut fields = vec![
         ("base", comparison.runs[0].id.clone()),
-        ("run", comparison.runs[pair.run].id.clone()),
-        ("program", pair.key.clone()),
+        ("run", comparison.runs[pair.run_index].id.clone()),
+        ("program", pair.program_key.clone()),
         ("title", pair.title.clone()),
         ("quantity", pair.quantity.name().to_owned()),
         ("base_filesystem", pair.base.filesystem.clone()),
         ("filesystem", pair.other.filesystem.clone()),
-        ("base_drives", pair.base.drives.to_string()),
-        ("drives", pair.other.drives.to_string()),
+        ("base_drives", pair.base.drive_count.to_string()),
+        ("drives", pair.other.drive_count.to_string()),
         ("base_size_bytes", pair.base.size_bytes.to_string()),
         ("size_bytes", pair.other.size_bytes.to_string()),
-        ("base_kept", pair.base.kept.to_string()),
-        ("kept", pair.other.kept.to_string()),
-        ("base_kb_per_s", number(pair.base.kb_per_s)),
-        ("kb_per_s", number(pair.other.kb_per_s)),
-        ("base_cpu_percent", number(pair.base.cpu_percent)),
-        ("cpu_percent", number(pair.other.cpu_percent)),
+        ("base_kept", pair.base.kept_count.to_string()),
+        ("kept", pair.other.kept_count.to_string()),
+        ("base_kb_per_s", format_number(pair.base.kb_per_s)),
+        ("kb_per_s", format_number(pair.other.kb_per_s)),
+        ("base_cpu_percent", format_number(pair.base.cpu_percent)),
+        ("cpu_percent", format_number(pair.other.cpu_percent)),
     ];
-    fields.extend(comparison_record(comparison, pair));
+    fields.extend(build_comparison_record(comparison, pair));
     fields.extend([
-        ("ratio", optional(pair.judgement.ratio)),
-        ("interval_low", of(|one| one.low)),
-        ("interval_high", of(|one| one.high)),
+        ("ratio", format_optional(pair.judgement.ratio)),
+        ("interval_low", of(|one| one.min)),
+        ("interval_high", of(|one| one.max)),
         ("interval_confidence", of(|one| one.confidence)),
         (
             "interval_method",
             interval.map_or("", |one| one.method.name()).to_owned(),
         ),
-        ("verdict", pair.verdict()),
+        ("verdict", pair.describe_verdict()),
         ("warnings", pair.warnings.join("; ")),
     ]);
     fields
 }
 
-pub(super) fn number(value: f64) -> String {
+pub(super) fn format_number(value: f64) -> String {
     if value.is_finite() {
         value.to_string()
     } else {
@@ -333,23 +359,23 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-pub(super) fn optional(value: Option<f64>) -> String {
-    value.map_or_else(String::new, number)
+pub(super) fn format_optional(value: Option<f64>) -> String {
+    value.map_or_else(String::new, format_number)
 }
 
 /// Formats CSV records as text; empty, without a heading, if there are none.
-pub(super) fn format_records(records: &[Vec<Field>]) -> String {
+pub(super) fn format_records(records: &[Vec<CsvField>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
-        line(&mut out, first.iter().map(|(heading, _)| *heading));
+        write_line(&mut out, first.iter().map(|(heading, _)| *heading));
     }
     for record in records {
-        line(&mut out, record.iter().map(|(_, field)| field.as_str()));
+        write_line(&mut out, record.iter().map(|(_, field)| field.as_str()));
     }
     out
 }
 
-fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
+fn write_line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
     for (index, field) in fields.enumerate() {
         if index > 0 {
             out.push(',');

@@ -1,44 +1,46 @@
 //! Detailed report on one run: origin, latencies, caches and repetitions.
 
-use super::document::{Block, Column, Grid, Group};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::figures;
-use super::formatting::shell_word;
+use super::formatting::quote_shell_word;
 use super::load_table;
-use super::run_table::{heading, remarks, tables};
+use super::run_table::{build_heading, build_remarks, build_tables};
 use super::series;
-use super::view::{Row, View};
+use super::view::{ResultRow, RunView};
 use crate::cache::device_share;
 use crate::quantity::Quantity;
-use crate::summary::Percentiles;
+use crate::summary::LatencyPercentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{
     ControllerCache, Device, Environment, Filesystem, FlashTraffic, Health, MediaCache,
     Nanoseconds, Repetition, Run,
 };
 
-pub(super) fn blocks(views: &[View]) -> Vec<Block> {
+pub(super) fn build_blocks(views: &[RunView]) -> Vec<DocumentBlock> {
     let mut blocks = Vec::new();
     for view in views {
-        blocks.extend(heading(view));
-        blocks.push(Block::List(origin(view.run)));
-        blocks.push(Block::Section("Environment".to_owned()));
-        blocks.push(Block::List(environment(&view.run.environment)));
+        blocks.extend(build_heading(view));
+        blocks.push(DocumentBlock::List(describe_origin(view.run)));
+        blocks.push(DocumentBlock::Section("Environment".to_owned()));
+        blocks.push(DocumentBlock::List(describe_environment(
+            &view.run.environment,
+        )));
     }
-    blocks.extend(tables(views));
-    blocks.extend(remarks(views));
+    blocks.extend(build_tables(views));
+    blocks.extend(build_remarks(views));
     for view in views {
-        blocks.extend(latencies(view));
-        blocks.extend(loads(view));
-        blocks.extend(controller_caches(view));
-        blocks.extend(media_caches(view));
-        blocks.extend(flash(view));
-        blocks.extend(repetitions(view));
+        blocks.extend(build_latency_blocks(view));
+        blocks.extend(build_load_blocks(view));
+        blocks.extend(build_controller_cache_blocks(view));
+        blocks.extend(build_media_cache_blocks(view));
+        blocks.extend(build_flash_blocks(view));
+        blocks.extend(build_repetition_blocks(view));
     }
     blocks
 }
 
 /// Describes how the run was made: start time, command line, version, seed and call overhead.
-pub(super) fn origin(run: &Run) -> Vec<String> {
+pub(super) fn describe_origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
         format!("diskperf {}, seed {}", run.version, run.seed),
@@ -47,7 +49,7 @@ pub(super) fn origin(run: &Run) -> Vec<String> {
         let words: Vec<String> = run
             .command_line
             .iter()
-            .map(|word| shell_word(word))
+            .map(|word| quote_shell_word(word))
             .collect();
         lines.insert(1, format!("command line: {}", words.join(" ")));
     }
@@ -60,7 +62,7 @@ pub(super) fn origin(run: &Run) -> Vec<String> {
     lines
 }
 
-pub(super) fn environment(machine: &Environment) -> Vec<String> {
+pub(super) fn describe_environment(machine: &Environment) -> Vec<String> {
     let unknown = |text: &str| {
         if text.is_empty() {
             "unknown".to_owned()
@@ -81,13 +83,13 @@ pub(super) fn environment(machine: &Environment) -> Vec<String> {
     ];
     for place in &machine.places {
         lines.push(format!("place: {}", place.path));
-        lines.extend(place.filesystem.as_ref().map(filesystem));
-        lines.extend(place.devices.iter().map(device));
+        lines.extend(place.filesystem.as_ref().map(describe_filesystem));
+        lines.extend(place.devices.iter().map(describe_device));
     }
     lines
 }
 
-pub(super) fn filesystem(filesystem: &Filesystem) -> String {
+pub(super) fn describe_filesystem(filesystem: &Filesystem) -> String {
     // A modelled one is mounted without any.
     let options = match filesystem.mount_options.as_str() {
         "" => String::new(),
@@ -104,7 +106,7 @@ pub(super) fn filesystem(filesystem: &Filesystem) -> String {
     )
 }
 
-pub(super) fn device(device: &Device) -> String {
+pub(super) fn describe_device(device: &Device) -> String {
     let mut facts = vec![format_size(device.size_bytes)];
     facts.extend(device.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
@@ -160,19 +162,22 @@ fn describe_health(health: &Health) -> Vec<String> {
             .map(|version| format!("firmware {}", version.trim())),
         health
             .temperature_c
-            .map(|celsius| format!("{} °C at the start", figures::decimals(celsius))),
-        health
-            .wear_percent
-            .map(|percent| format!("{} % of its endurance used", figures::decimals(percent))),
+            .map(|celsius| format!("{} °C at the start", figures::format_by_magnitude(celsius))),
+        health.wear_percent.map(|percent| {
+            format!(
+                "{} % of its endurance used",
+                figures::format_by_magnitude(percent)
+            )
+        }),
         health.media_errors.map(errors),
     ];
     facts.into_iter().flatten().collect()
 }
 
 /// Tabulates call latencies, one row per program and kind of call.
-pub(super) fn latencies(view: &View) -> Vec<Block> {
+pub(super) fn build_latency_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut titles = Vec::new();
-    let mut found: Vec<Percentiles> = Vec::new();
+    let mut found: Vec<LatencyPercentiles> = Vec::new();
     for row in &view.rows {
         for (kind, latency) in [
             ("read", row.summary.read_latency),
@@ -187,19 +192,22 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     if found.is_empty() {
         return Vec::new();
     }
-    let column = |heading: &str, of: fn(&Percentiles) -> Option<u64>| {
+    let column = |heading: &str, of: fn(&LatencyPercentiles) -> Option<u64>| {
         let told = |ns: u64| format_nanoseconds(Nanoseconds(ns));
-        let cell = |one: &Percentiles| of(one).map_or_else(|| "-".to_owned(), told);
-        Group::new(
+        let cell = |one: &LatencyPercentiles| of(one).map_or_else(|| "-".to_owned(), told);
+        ColumnGroup::new(
             "",
-            vec![Column::figures(heading, found.iter().map(cell).collect())],
+            vec![Column::right_aligned(
+                heading,
+                found.iter().map(cell).collect(),
+            )],
         )
     };
-    let calls = found.iter().map(|one| one.count.to_string()).collect();
+    let calls = found.iter().map(|one| one.call_count.to_string()).collect();
     let grid = Grid {
-        key: Column::words("program, call", titles),
+        key_column: Column::left_aligned("program, call", titles),
         groups: vec![
-            Group::new("", vec![Column::figures("calls", calls)]),
+            ColumnGroup::new("", vec![Column::right_aligned("calls", calls)]),
             column("50 %", |one| one.p50_ns),
             column("90 %", |one| one.p90_ns),
             column("99 %", |one| one.p99_ns),
@@ -209,35 +217,39 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
         ],
     };
     vec![
-        Block::Section("Latency per call, over all kept repetitions".to_owned()),
-        Block::Grid(grid),
+        DocumentBlock::Section("Latency per call, over all kept repetitions".to_owned()),
+        DocumentBlock::Grid(grid),
     ]
 }
 
 /// Tabulates the response times of programs with several requests in flight, with their series over
 /// time.
-pub(super) fn loads(view: &View) -> Vec<Block> {
-    let mut blocks = load_table::latencies(view);
-    let how = |row: &Row| {
+pub(super) fn build_load_blocks(view: &RunView) -> Vec<DocumentBlock> {
+    let mut blocks = load_table::build_latency_blocks(view);
+    let how = |row: &ResultRow| {
         let load = row.summary.load.as_ref()?;
-        Some(format!("{}: {}", row.title, load_table::words(load)))
+        Some(format!(
+            "{}: {}",
+            row.title,
+            load_table::describe_load(load)
+        ))
     };
     let how: Vec<String> = view.rows.iter().filter_map(how).collect();
     if !how.is_empty() {
-        blocks.push(Block::List(how));
+        blocks.push(DocumentBlock::List(how));
     }
-    let strips = series::strips(view);
+    let strips = series::build_strips(view);
     if !strips.is_empty() {
         let heading = "IOPS over time, scaled from min to max; `diskperf show --series` has them";
-        blocks.push(Block::Section(heading.to_owned()));
-        blocks.push(Block::List(strips));
+        blocks.push(DocumentBlock::Section(heading.to_owned()));
+        blocks.push(DocumentBlock::List(strips));
     }
     blocks
 }
 
 /// Tabulates the caches of controllers, one row per program, controller and class of accesses;
 /// empty where no controller reports.
-pub(super) fn controller_caches(view: &View) -> Vec<Block> {
+pub(super) fn build_controller_cache_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
     for row in &view.rows {
@@ -253,7 +265,7 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         return Vec::new();
     }
     let column = |heading: &str, of: &dyn Fn(&ControllerCache) -> String| {
-        Column::figures(heading, found.iter().map(of).collect())
+        Column::right_aligned(heading, found.iter().map(of).collect())
     };
     let columns = vec![
         column("reads", &|one| one.reads.to_string()),
@@ -263,17 +275,17 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     ];
     let heading = "Controllers' caches, over all kept repetitions: reads without an access of the arm, and sectors in the cache when the command was decoded";
     vec![
-        Block::Section(heading.to_owned()),
-        Block::Grid(Grid {
-            key: Column::words("program, controller, class of accesses", titles),
-            groups: vec![Group::new("", columns)],
+        DocumentBlock::Section(heading.to_owned()),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("program, controller, class of accesses", titles),
+            groups: vec![ColumnGroup::new("", columns)],
         }),
     ]
 }
 
 /// Tabulates the media caches of shingled disks, one row per program and drive; empty where there
 /// is none.
-pub(super) fn media_caches(view: &View) -> Vec<Block> {
+pub(super) fn build_media_cache_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
     for row in &view.rows {
@@ -286,7 +298,7 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
         return Vec::new();
     }
     let column = |heading: &str, of: &dyn Fn(&MediaCache) -> String| {
-        Column::figures(heading, found.iter().map(of).collect())
+        Column::right_aligned(heading, found.iter().map(of).collect())
     };
     let of_whole = |part: u64, whole: u64| format!("{part} of {whole}");
     let columns = vec![
@@ -308,17 +320,17 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     ];
     let heading = "Media caches of shingled disks, over all kept repetitions, and how full they were at the end";
     vec![
-        Block::Section(heading.to_owned()),
-        Block::Grid(Grid {
-            key: Column::words("program, drive", titles),
-            groups: vec![Group::new("", columns)],
+        DocumentBlock::Section(heading.to_owned()),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("program, drive", titles),
+            groups: vec![ColumnGroup::new("", columns)],
         }),
     ]
 }
 
 /// Tabulates the units that flash drives programmed per unit that the host wrote, by cause, one row
 /// per program and drive; empty where no drive reports.
-pub(super) fn flash(view: &View) -> Vec<Block> {
+pub(super) fn build_flash_blocks(view: &RunView) -> Vec<DocumentBlock> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
     for row in &view.rows {
@@ -334,7 +346,7 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
         return Vec::new();
     }
     let column = |heading: &str, of: &dyn Fn(&FlashTraffic) -> String| {
-        Column::figures(heading, found.iter().map(of).collect())
+        Column::right_aligned(heading, found.iter().map(of).collect())
     };
     let share = |of: fn(&FlashTraffic) -> u64| {
         move |one: &FlashTraffic| match one.host_units {
@@ -355,17 +367,17 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
     ];
     let heading = "Flash, over all kept repetitions: units of 4 KiB that the host wrote, and for each of them what was programmed, of that by cause; superblocks erased; programs and erases that stopped for reads";
     vec![
-        Block::Section(heading.to_owned()),
-        Block::Grid(Grid {
-            key: Column::words("program", titles),
-            groups: vec![Group::new("", columns)],
+        DocumentBlock::Section(heading.to_owned()),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("program", titles),
+            groups: vec![ColumnGroup::new("", columns)],
         }),
     ]
 }
 
 /// Tabulates repetitions, one row for each, with the discarded ones in parentheses.
-pub(super) fn repetitions(view: &View) -> Vec<Block> {
-    let all: Vec<(&Row, usize, &Repetition)> = view
+pub(super) fn build_repetition_blocks(view: &RunView) -> Vec<DocumentBlock> {
+    let all: Vec<(&ResultRow, usize, &Repetition)> = view
         .rows
         .iter()
         .flat_map(|row| {
@@ -393,11 +405,11 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
         })
         .collect();
     let mut grid = Grid {
-        key: Column::words("program", titles),
+        key_column: Column::left_aligned("program", titles),
         groups: vec![
-            Group::new("", speed_columns(&all, &text)),
-            Group::new("", processor_columns(&text)),
-            Group::new("", storage_columns(&text)),
+            ColumnGroup::new("", build_speed_columns(&all, &text)),
+            ColumnGroup::new("", build_processor_columns(&text)),
+            ColumnGroup::new("", build_storage_columns(&text)),
         ],
     };
     if all.iter().any(|(_, _, one)| one.is_disturbed()) {
@@ -405,83 +417,88 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
             let by = one.interference.iter().map(ToString::to_string);
             by.collect::<Vec<_>>().join("; ")
         };
-        let column = Column::words("disturbed", text(&disturbed));
-        grid.groups.push(Group::new("", vec![column]));
+        let column = Column::left_aligned("disturbed", text(&disturbed));
+        grid.groups.push(ColumnGroup::new("", vec![column]));
     }
     vec![
-        Block::Section("Repetitions, the discarded ones in parentheses".to_owned()),
-        Block::Grid(grid),
-        Block::List(strips(view)),
+        DocumentBlock::Section("Repetitions, the discarded ones in parentheses".to_owned()),
+        DocumentBlock::Grid(grid),
+        DocumentBlock::List(build_strips(view)),
     ]
 }
 
 /// Lists the kept repetitions of each program with several of them, as bars.
-fn strips(view: &View) -> Vec<String> {
-    let several = view.rows.iter().filter(|row| row.summary.kept > 1);
-    let line = |row: &Row| format!("{} {}", figures::strip(row.result), row.title);
+fn build_strips(view: &RunView) -> Vec<String> {
+    let several = view.rows.iter().filter(|row| row.summary.kept_count > 1);
+    let line = |row: &ResultRow| format!("{} {}", figures::render_strip(row.result), row.title);
     several.map(line).collect()
 }
 
 /// Function that formats one figure for every repetition.
-type RepetitionText<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
+type RepetitionFormatter<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
-fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Vec<Column> {
+fn build_speed_columns(
+    all: &[(&ResultRow, usize, &Repetition)],
+    text: RepetitionFormatter,
+) -> Vec<Column> {
     let pairs = all
         .iter()
         .map(|(_, _, one)| {
             (
-                figures::speed(one.kb_per_s()),
-                figures::cpu(one.cpu_percent()),
+                figures::format_kb_per_s(one.kb_per_s()),
+                figures::format_cpu_percent(one.cpu_percent()),
             )
         })
         .collect();
     let durable = |one: &Repetition| {
         one.durable_kb_per_s()
-            .map_or_else(String::new, figures::speed)
+            .map_or_else(String::new, figures::format_kb_per_s)
     };
-    let iops = |one: &Repetition| one.iops().map_or_else(String::new, figures::iops);
+    let iops = |one: &Repetition| one.iops().map_or_else(String::new, figures::format_iops);
     let p99 = |one: &Repetition| {
         let load = one.loads().next().is_some();
-        let p99 = Quantity::ResponseP99Us.figure(one).filter(|_| load);
-        p99.map_or_else(String::new, figures::time_us)
+        let p99 = Quantity::ResponseP99Us
+            .figure_of_repetition(one)
+            .filter(|_| load);
+        p99.map_or_else(String::new, figures::format_us)
     };
     vec![
-        Column::pairs("KB/s (CPU)", pairs),
-        Column::figures("durable\nKB/s", text(&durable)),
-        Column::figures("IOPS", text(&iops)),
-        Column::figures("p99", text(&p99)),
-        Column::figures(
+        Column::right_aligned_pairs("KB/s (CPU)", pairs),
+        Column::right_aligned("durable\nKB/s", text(&durable)),
+        Column::right_aligned("IOPS", text(&iops)),
+        Column::right_aligned("p99", text(&p99)),
+        Column::right_aligned(
             "elapsed",
-            text(&|one| figures::seconds(one.elapsed().seconds())),
+            text(&|one| figures::format_seconds(one.elapsed().seconds())),
         ),
     ]
 }
 
-fn processor_columns(text: RepetitionText) -> Vec<Column> {
-    let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
+fn build_processor_columns(text: RepetitionFormatter) -> Vec<Column> {
+    let cpu = |ns: u64| figures::format_seconds(Nanoseconds(ns).seconds());
     vec![
-        Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
-        Column::figures(
+        Column::right_aligned("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
+        Column::right_aligned(
             "user\n(ticks)",
             text(&|one| cpu(one.total(|worker| worker.user.0))),
         ),
-        Column::figures(
+        Column::right_aligned(
             "system\n(ticks)",
             text(&|one| cpu(one.total(|worker| worker.system.0))),
         ),
-        Column::figures(
+        Column::right_aligned(
             "calls",
             text(&|one| one.total(|worker| worker.calls).to_string()),
         ),
-        Column::figures(
+        Column::right_aligned(
             "waits",
             text(&|one| one.total(|worker| worker.voluntary_switches).to_string()),
         ),
-        Column::figures(
+        Column::right_aligned(
             "preempted",
             text(&|one| one.total(|worker| worker.involuntary_switches).to_string()),
         ),
-        Column::figures(
+        Column::right_aligned(
             "faults",
             text(&|one| {
                 one.total(|worker| worker.minor_faults + worker.major_faults)
@@ -491,11 +508,11 @@ fn processor_columns(text: RepetitionText) -> Vec<Column> {
     ]
 }
 
-fn storage_columns(text: RepetitionText) -> Vec<Column> {
+fn build_storage_columns(text: RepetitionFormatter) -> Vec<Column> {
     let resident = |bytes: fn(&diskperf_timeline::Residency) -> u64| {
         move |one: &Repetition| match &one.residency {
             Some(found) if found.file_bytes > 0 => {
-                figures::share(bytes(found) as f64 / found.file_bytes as f64)
+                figures::format_share(bytes(found) as f64 / found.file_bytes as f64)
             }
             _ => String::new(),
         }
@@ -517,18 +534,18 @@ fn storage_columns(text: RepetitionText) -> Vec<Column> {
             .join("; ")
     };
     vec![
-        Column::figures(
+        Column::right_aligned(
             "from\ndevice",
-            text(&|one| device_share(one).map_or_else(String::new, figures::share)),
+            text(&|one| device_share(one).map_or_else(String::new, figures::format_share)),
         ),
-        Column::figures(
+        Column::right_aligned(
             "resident\nbefore",
             text(&resident(|found| found.before_bytes)),
         ),
-        Column::figures(
+        Column::right_aligned(
             "resident\nafter",
             text(&resident(|found| found.after_bytes)),
         ),
-        Column::words("whole device meanwhile", text(&traffic)),
+        Column::left_aligned("whole device meanwhile", text(&traffic)),
     ]
 }

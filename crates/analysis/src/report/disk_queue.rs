@@ -1,75 +1,84 @@
 //! Gains of orders of service by queue depth, as tables, JSON and CSV.
 
-use super::csv::{Field, format_records, number};
-use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
-use crate::disk_queue::{Depth, DiskQueue, Order};
+use super::csv::{CsvField, format_number, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::json::render_pretty;
+use crate::disk_queue::{DepthFigures, DiskQueueReport, OrderFigures};
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(disk_queue: &DiskQueue) -> Vec<Block> {
+pub(super) fn build_blocks(disk_queue: &DiskQueueReport) -> Vec<DocumentBlock> {
     let heading = format!(
         "The queue of {}: random reads of {} over the whole disk, by the order of service",
-        disk_queue.what,
+        disk_queue.target,
         format_size(disk_queue.block_bytes)
     );
     let remarks = [
         Some("bound: the shortest positioning time among that many new requests, from the drive's seek curve; an order of service can approach it".to_owned()),
         Some("only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned()),
-        describe_limits(disk_queue),
-        parameters(disk_queue),
-        starvation(disk_queue),
+        describe_age_limit(disk_queue),
+        describe_parameters(disk_queue),
+        describe_starvation(disk_queue),
         describe_settings_without_effect(disk_queue),
     ];
     vec![
-        Block::Heading(heading),
-        Block::Grid(grid(disk_queue, "mean service, ms", |of| {
-            format!("{:.2}", of.mean_ms)
+        DocumentBlock::Heading(heading),
+        DocumentBlock::Grid(build_grid(disk_queue, "mean service, ms", |of| {
+            format!("{:.2}", of.mean_service_ms)
         })),
-        Block::Grid(grid(
+        DocumentBlock::Grid(build_grid(
             disk_queue,
             "requests/s, and the gain over depth 1",
-            |of| format!("{:.0} x{:.2}", of.iops, of.gain),
+            |of| format!("{:.0} x{:.2}", of.iops, of.gain_over_fcfs),
         )),
-        Block::Grid(grid(disk_queue, "p99 and longest response, ms", |of| {
-            format!("{:.0} {:.0}", of.p99_ms, of.longest_ms)
-        })),
-        Block::List(remarks.into_iter().flatten().collect()),
+        DocumentBlock::Grid(build_grid(
+            disk_queue,
+            "p99 and longest response, ms",
+            |of| format!("{:.0} {:.0}", of.p99_response_ms, of.max_response_ms),
+        )),
+        DocumentBlock::List(remarks.into_iter().flatten().collect()),
     ]
 }
 
 /// Tabulates a figure for each order of service at each queue depth. The table of mean service
 /// times also has the lower bound.
-fn grid(disk_queue: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
+fn build_grid(
+    disk_queue: &DiskQueueReport,
+    title: &str,
+    figure: impl Fn(&OrderFigures) -> String,
+) -> Grid {
     let depths = || disk_queue.depths.iter();
     let names = disk_queue
         .depths
         .first()
-        .map_or(&[][..], |first| &first.orders);
+        .map_or(&[][..], |first| &first.order_figures);
     let mut columns: Vec<Column> = names
         .iter()
         .enumerate()
         .map(|(number, order)| {
-            let name = match order.name == disk_queue.own {
+            let name = match order.name == disk_queue.own_order {
                 true => format!("{}*", order.name),
                 false => order.name.clone(),
             };
-            let cells = depths().map(|depth| figure(&depth.orders[number]));
-            Column::figures(&name, cells.collect())
+            let cells = depths().map(|depth| figure(&depth.order_figures[number]));
+            Column::right_aligned(&name, cells.collect())
         })
         .collect();
     if title.starts_with("mean") {
-        let cells = depths().map(|depth| format!("{:.2}", depth.bound_ms));
-        columns.push(Column::figures("bound", cells.collect()));
+        let cells = depths().map(|depth| format!("{:.2}", depth.service_bound_ms));
+        columns.push(Column::right_aligned("bound", cells.collect()));
     }
     Grid {
-        key: Column::figures("depth", depths().map(|of| of.depth.to_string()).collect()),
-        groups: vec![Group::new(title, columns)],
+        key_column: Column::right_aligned(
+            "depth",
+            depths().map(|of| of.queue_depth.to_string()).collect(),
+        ),
+        groups: vec![ColumnGroup::new(title, columns)],
     }
 }
 
 /// Describes the limits of the drive that the calculation leaves out.
-fn describe_limits(disk_queue: &DiskQueue) -> Option<String> {
-    let deepest = disk_queue.depths.last()?.depth;
+fn describe_age_limit(disk_queue: &DiskQueueReport) -> Option<String> {
+    let deepest = disk_queue.depths.last()?.queue_depth;
     let mut limits = Vec::new();
     if let Some(limit_ms) = disk_queue.age_limit_ms {
         limits.push(format!(
@@ -86,8 +95,8 @@ fn describe_limits(disk_queue: &DiskQueue) -> Option<String> {
 }
 
 /// Describes the parameters of those orders of service that have one.
-fn parameters(disk_queue: &DiskQueue) -> Option<String> {
-    let orders = &disk_queue.depths.first()?.orders;
+fn describe_parameters(disk_queue: &DiskQueueReport) -> Option<String> {
+    let orders = &disk_queue.depths.first()?.order_figures;
     let has = |name: &str| orders.iter().any(|of| of.name == name);
     let mut parameters = Vec::new();
     if has("v_scan") {
@@ -107,14 +116,17 @@ fn parameters(disk_queue: &DiskQueue) -> Option<String> {
 
 /// Describes the order of service with the longest response relative to its mean, at the deepest
 /// queue.
-fn starvation(disk_queue: &DiskQueue) -> Option<String> {
+fn describe_starvation(disk_queue: &DiskQueueReport) -> Option<String> {
     let deepest = disk_queue.depths.last()?;
-    let times = |of: &Order| of.longest_ms / of.mean_response_ms;
+    let times = |of: &OrderFigures| of.max_response_ms / of.mean_response_ms;
     let worst = deepest
-        .orders
+        .order_figures
         .iter()
         .max_by(|a, b| times(a).total_cmp(&times(b)))?;
-    let own = deepest.orders.iter().any(|of| of.name == disk_queue.own);
+    let own = deepest
+        .order_figures
+        .iter()
+        .any(|of| of.name == disk_queue.own_order);
     let star = if own {
         "; *: the drive's own order"
     } else {
@@ -122,41 +134,41 @@ fn starvation(disk_queue: &DiskQueue) -> Option<String> {
     };
     Some(format!(
         "at depth {}, the longest response of {} is {:.1} times its mean response{star}",
-        deepest.depth,
+        deepest.queue_depth,
         worst.name,
         times(worst)
     ))
 }
 
-fn describe_settings_without_effect(disk_queue: &DiskQueue) -> Option<String> {
-    let settings = &disk_queue.without_effect;
+fn describe_settings_without_effect(disk_queue: &DiskQueueReport) -> Option<String> {
+    let settings = &disk_queue.settings_without_effect;
     (!settings.is_empty())
         .then(|| format!("without effect on these figures: {}", settings.join(", ")))
 }
 
-pub(super) fn json(disk_queue: &DiskQueue) -> String {
-    pretty(disk_queue)
+pub(super) fn render_json(disk_queue: &DiskQueueReport) -> String {
+    render_pretty(disk_queue)
 }
 
 /// Formats the gains as CSV, one line for each order of service at each queue depth.
-pub(super) fn csv(disk_queue: &DiskQueue) -> String {
-    let record = |depth: &Depth, of: &Order| -> Vec<Field> {
+pub(super) fn render_csv(disk_queue: &DiskQueueReport) -> String {
+    let record = |depth: &DepthFigures, of: &OrderFigures| -> Vec<CsvField> {
         vec![
-            ("depth", depth.depth.to_string()),
+            ("depth", depth.queue_depth.to_string()),
             ("order", of.name.clone()),
-            ("mean_ms", number(of.mean_ms)),
-            ("bound_ms", number(depth.bound_ms)),
-            ("iops", number(of.iops)),
-            ("gain", number(of.gain)),
-            ("mean_response_ms", number(of.mean_response_ms)),
-            ("p99_ms", number(of.p99_ms)),
-            ("longest_ms", number(of.longest_ms)),
+            ("mean_ms", format_number(of.mean_service_ms)),
+            ("bound_ms", format_number(depth.service_bound_ms)),
+            ("iops", format_number(of.iops)),
+            ("gain", format_number(of.gain_over_fcfs)),
+            ("mean_response_ms", format_number(of.mean_response_ms)),
+            ("p99_ms", format_number(of.p99_response_ms)),
+            ("longest_ms", format_number(of.max_response_ms)),
         ]
     };
-    let records: Vec<Vec<Field>> = disk_queue
+    let records: Vec<Vec<CsvField>> = disk_queue
         .depths
         .iter()
-        .flat_map(|depth| depth.orders.iter().map(move |of| record(depth, of)))
+        .flat_map(|depth| depth.order_figures.iter().map(move |of| record(depth, of)))
         .collect();
     format_records(&records)
 }

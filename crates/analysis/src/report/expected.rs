@@ -1,49 +1,58 @@
 //! Figures of a drive beside the expected ones, as a table, JSON and CSV.
 
-use super::csv::{Field, format_records, number};
-use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
+use super::csv::{CsvField, format_number, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::json::render_pretty;
 use crate::expected::{ExpectedFigures, ExpectedValue};
 
 /// Width of the column with the source, which is a sentence.
 const SOURCE_COLUMNS: usize = 60;
 
-pub(super) fn blocks(expected_figures: &ExpectedFigures) -> Vec<Block> {
+pub(super) fn build_blocks(expected_figures: &ExpectedFigures) -> Vec<DocumentBlock> {
     let values = &expected_figures.values;
     let cells = |of: &dyn Fn(&ExpectedValue) -> String| values.iter().map(of).collect();
-    let missed = values.iter().filter(|value| !value.met).count();
+    let missed = values
+        .iter()
+        .filter(|value| !value.is_within_tolerance)
+        .count();
     let verdict = match missed {
         0 => format!("all {} within their tolerances", values.len()),
         _ => format!("{missed} of {} outside their tolerances", values.len()),
     };
     vec![
-        Block::Heading(format!(
+        DocumentBlock::Heading(format!(
             "{}: what the modelled drive does, beside what its data sheet and theory lead one to expect",
             expected_figures.drive
         )),
-        Block::Grid(Grid {
-            key: Column::words("figure", cells(&describe_value)),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("figure", cells(&describe_value)),
             groups: vec![
-                Group::new(
+                ColumnGroup::new(
                     "",
                     vec![
-                        Column::figures("depth", cells(&|of| of.depth.to_string())),
-                        Column::figures("expected", cells(&|of| format_figure(of.expected))),
-                        Column::figures("modelled", cells(&|of| format_figure(of.found))),
-                        Column::words("unit", cells(&|of| of.unit.clone())),
-                        Column::figures(
-                            "off by",
-                            cells(&|of| format!("{:+.1} %", 100.0 * of.off_share)),
+                        Column::right_aligned("depth", cells(&|of| of.queue_depth.to_string())),
+                        Column::right_aligned(
+                            "expected",
+                            cells(&|of| format_figure(of.expected_value)),
                         ),
-                        Column::figures(
+                        Column::right_aligned(
+                            "modelled",
+                            cells(&|of| format_figure(of.modelled_value)),
+                        ),
+                        Column::left_aligned("unit", cells(&|of| of.unit.clone())),
+                        Column::right_aligned(
+                            "off by",
+                            cells(&|of| format!("{:+.1} %", 100.0 * of.deviation_share)),
+                        ),
+                        Column::right_aligned(
                             "may be",
                             cells(&|of| format!("{:.0} %", 100.0 * of.tolerance_share)),
                         ),
                     ],
                 ),
-                Group::new(
+                ColumnGroup::new(
                     "",
-                    vec![Column::folded(
+                    vec![Column::left_aligned_folded(
                         "the expected value is from",
                         cells(&|of| of.source.clone()),
                         SOURCE_COLUMNS,
@@ -51,17 +60,17 @@ pub(super) fn blocks(expected_figures: &ExpectedFigures) -> Vec<Block> {
                 ),
             ],
         }),
-        Block::Text(verdict),
+        DocumentBlock::Text(verdict),
     ]
 }
 
 /// Describes a figure of a drive with the drive's settings for it.
 fn describe_value(expected_value: &ExpectedValue) -> String {
     match expected_value.settings.is_empty() {
-        true => expected_value.words.clone(),
+        true => expected_value.description.clone(),
         false => format!(
             "{}; {}",
-            expected_value.words,
+            expected_value.description,
             expected_value.settings.join(" ")
         ),
     }
@@ -77,27 +86,27 @@ fn format_figure(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-pub(super) fn json(expected_figures: &ExpectedFigures) -> String {
-    pretty(expected_figures)
+pub(super) fn render_json(expected_figures: &ExpectedFigures) -> String {
+    render_pretty(expected_figures)
 }
 
 /// Formats the figures as CSV, one line for each.
-pub(super) fn csv(expected_figures: &ExpectedFigures) -> String {
-    let record = |of: &ExpectedValue| -> Vec<Field> {
+pub(super) fn render_csv(expected_figures: &ExpectedFigures) -> String {
+    let record = |of: &ExpectedValue| -> Vec<CsvField> {
         vec![
             ("drive", expected_figures.drive.clone()),
-            ("figure", of.what.clone()),
-            ("depth", of.depth.to_string()),
+            ("figure", of.figure.clone()),
+            ("depth", of.queue_depth.to_string()),
             ("settings", of.settings.join(" ")),
             ("unit", of.unit.clone()),
-            ("expected", number(of.expected)),
-            ("found", number(of.found)),
-            ("off_share", number(of.off_share)),
-            ("tolerance_share", number(of.tolerance_share)),
-            ("met", of.met.to_string()),
+            ("expected", format_number(of.expected_value)),
+            ("found", format_number(of.modelled_value)),
+            ("off_share", format_number(of.deviation_share)),
+            ("tolerance_share", format_number(of.tolerance_share)),
+            ("met", of.is_within_tolerance.to_string()),
             ("source", of.source.clone()),
         ]
     };
-    let records: Vec<Vec<Field>> = expected_figures.values.iter().map(record).collect();
+    let records: Vec<Vec<CsvField>> = expected_figures.values.iter().map(record).collect();
     format_records(&records)
 }

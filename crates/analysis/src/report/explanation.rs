@@ -4,14 +4,14 @@ mod devices;
 mod response;
 mod tails;
 
-use super::csv::{Field, format_records, number, optional};
-use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
+use super::csv::{CsvField, format_number, format_optional, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::json::render_pretty;
 use super::unwritten;
-use crate::explanation::words::{deadline, milliseconds, percent, stage};
+use crate::explanation::words::{deadline_label, format_percent, format_time_ms, stage_label};
 use crate::explanation::{
-    Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
-    ProgramExplanation, Utilisation, is_processor_stage,
+    BufferHits, Counterfactual, DeviceAccount, DriveComponent, Explanation, MissedDeadline,
+    ProgramExplanation, TimeAccount, Utilisation, is_processor_stage,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -19,81 +19,104 @@ use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
 /// Maximum number of counterfactuals in the table: those with the largest gain.
-const COUNTERFACTUALS_MAX: usize = 12;
+const COUNTERFACTUAL_COUNT_MAX: usize = 12;
 /// Maximum number of pairs of changes in the table, among those that gain more than the sum of
 /// their parts.
-const PAIRS_MAX: usize = 3;
+const PAIR_COUNT_MAX: usize = 3;
 
-pub(super) fn blocks(explanation: &Explanation) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(format!("Explained: {}", explanation.what))];
+pub(super) fn build_blocks(explanation: &Explanation) -> Vec<DocumentBlock> {
+    let mut blocks = vec![DocumentBlock::Heading(format!(
+        "Explained: {}",
+        explanation.subject
+    ))];
     for program in &explanation.programs {
         blocks.extend(describe_program(program));
     }
     let shares = explanation.programs.iter().map(|one| one.unwritten_share);
-    let notes = unwritten::legend(shares).into_iter();
+    let notes = unwritten::format_legend(shares).into_iter();
     let notes: Vec<String> = notes.chain(explanation.notes.iter().cloned()).collect();
     if !notes.is_empty() {
-        blocks.push(Block::List(notes));
+        blocks.push(DocumentBlock::List(notes));
     }
     blocks
 }
 
-fn describe_program(program: &ProgramExplanation) -> Vec<Block> {
-    let account = &program.account;
-    let drives = match program.drives {
+fn describe_program(program: &ProgramExplanation) -> Vec<DocumentBlock> {
+    let account = &program.time_account;
+    let drives = match program.drive_count {
         1 => String::new(),
         drives => format!(" on {drives} drives at once"),
     };
     let mut blocks = vec![
-        Block::Section(format!(
+        DocumentBlock::Section(format!(
             "{}, {}{drives}: {}{}",
             program.program,
             program.filesystem,
-            milliseconds(account.elapsed.0 as f64),
-            unwritten::mark(program.unwritten_share)
+            format_time_ms(account.elapsed.0 as f64),
+            unwritten::mark_of_share(program.unwritten_share)
         )),
-        Block::Text(program.verdict.join(" ")),
-        Block::Grid(ledger_grid(account)),
+        DocumentBlock::Text(program.verdict_sentences.join(" ")),
+        DocumentBlock::Grid(build_ledger_grid(account)),
     ];
     blocks.extend(
         account
-            .response
+            .response_account
             .as_ref()
-            .map(response::grid)
-            .map(Block::Grid),
+            .map(response::build_grid)
+            .map(DocumentBlock::Grid),
     );
-    blocks.push(Block::Grid(utilisation_grid(account)));
-    if !account.missed.is_empty() {
-        blocks.push(Block::Grid(missed_grid(&account.missed)));
+    blocks.push(DocumentBlock::Grid(build_utilisation_grid(account)));
+    if !account.missed_deadlines.is_empty() {
+        blocks.push(DocumentBlock::Grid(build_missed_grid(
+            &account.missed_deadlines,
+        )));
     }
-    if account.devices.iter().any(|one| !one.operations.is_empty()) {
-        blocks.push(Block::Grid(devices::requests(&account.devices)));
+    if account
+        .device_accounts
+        .iter()
+        .any(|one| !one.operation_accounts.is_empty())
+    {
+        blocks.push(DocumentBlock::Grid(devices::build_request_grid(
+            &account.device_accounts,
+        )));
     }
-    blocks.extend(tails::blocks(&program.tails));
+    blocks.extend(tails::build_blocks(&program.tails));
     let shown = &program.counterfactuals;
-    let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
-    let alone = shown.iter().filter(|one| !one.beats_sum).filter(gaining);
-    let pairs = shown.iter().filter(|one| one.beats_sum).filter(gaining);
+    let gaining = |one: &&Counterfactual| one.relative_gain(account.elapsed) > 0.0;
+    let alone = shown
+        .iter()
+        .filter(|one| !one.exceeds_sum_of_parts)
+        .filter(gaining);
+    let pairs = shown
+        .iter()
+        .filter(|one| one.exceeds_sum_of_parts)
+        .filter(gaining);
     let mut best: Vec<&Counterfactual> = alone
-        .take(COUNTERFACTUALS_MAX)
-        .chain(pairs.take(PAIRS_MAX))
+        .take(COUNTERFACTUAL_COUNT_MAX)
+        .chain(pairs.take(PAIR_COUNT_MAX))
         .collect();
-    best.sort_by_key(|one| one.elapsed);
+    best.sort_by_key(|one| one.elapsed_time);
     if !best.is_empty() {
-        blocks.push(Block::Grid(counterfactual_grid(&best, account.elapsed)));
+        blocks.push(DocumentBlock::Grid(build_counterfactual_grid(
+            &best,
+            account.elapsed,
+        )));
     }
     blocks
 }
 
-fn ledger_grid(account: &Account) -> Grid {
+fn build_ledger_grid(account: &TimeAccount) -> Grid {
     let stages: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|one| {
-            let mut all = account.programs.iter().map(|program| &program.ledger);
+            let mut all = account
+                .program_ledgers
+                .iter()
+                .map(|program| &program.ledger);
             account.ledger.stage(*one).0 > 0 || all.any(|ledger| ledger.stage(*one).0 > 0)
         })
         .collect();
-    let mut names: Vec<String> = stages.iter().map(|one| stage(*one)).collect();
+    let mut names: Vec<String> = stages.iter().map(|one| stage_label(*one)).collect();
     names.push("elapsed".to_owned());
     let columns = |ledger: &Ledger, elapsed: Nanoseconds| {
         let ns: Vec<u64> = stages
@@ -103,27 +126,32 @@ fn ledger_grid(account: &Account) -> Grid {
             .collect();
         let all = elapsed.0.max(1) as f64;
         vec![
-            Column::figures("ms", ns.iter().map(|ns| format_milliseconds(*ns)).collect()),
-            Column::figures(
+            Column::right_aligned("ms", ns.iter().map(|ns| format_milliseconds(*ns)).collect()),
+            Column::right_aligned(
                 "share",
-                ns.iter().map(|ns| percent(*ns as f64 / all)).collect(),
+                ns.iter()
+                    .map(|ns| format_percent(*ns as f64 / all))
+                    .collect(),
             ),
         ]
     };
     let whole = columns(&account.ledger, account.elapsed);
-    let mut groups = vec![Group::new(
-        match account.programs.is_empty() {
+    let mut groups = vec![ColumnGroup::new(
+        match account.program_ledgers.is_empty() {
             true => "",
             false => "last to end",
         },
         whole,
     )];
-    for (number, program) in account.programs.iter().enumerate() {
+    for (number, program) in account.program_ledgers.iter().enumerate() {
         let title = format!("program {}", number + 1);
-        groups.push(Group::new(title, columns(&program.ledger, program.elapsed)));
+        groups.push(ColumnGroup::new(
+            title,
+            columns(&program.ledger, program.elapsed),
+        ));
     }
     Grid {
-        key: Column::words("the program's time", names),
+        key_column: Column::left_aligned("the program's time", names),
         groups,
     }
 }
@@ -135,121 +163,128 @@ fn format_milliseconds(ns: u64) -> String {
     }
 }
 
-fn utilisation_grid(account: &Account) -> Grid {
+fn build_utilisation_grid(account: &TimeAccount) -> Grid {
     let used = &account.utilisation;
     let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));
-    let drive = match account.devices.is_empty() {
+    let drive = match account.device_accounts.is_empty() {
         true => "processor and a drive at once",
         false => "processor and a device at once",
     };
     let known = [
-        of("processor", used.processor),
-        of("of that, in handlers of interrupts", used.handlers),
-        of(drive, used.processor_and_drive),
+        of("processor", used.processor_share),
+        of("of that, in handlers of interrupts", used.handler_share),
+        of(drive, used.processor_and_drive_share),
         // Drives with links of their own are on no bus of the computer, unless it moves data.
         of(
             "bus",
-            used.bus
-                .filter(|share| used.links.is_empty() || *share > 0.0),
+            used.bus_share
+                .filter(|share| used.link_shares.is_empty() || *share > 0.0),
         ),
     ];
     let mut rows: Vec<(String, f64)> = known.into_iter().flatten().collect();
-    for (number, one) in used.controllers.iter().enumerate() {
-        let what = match one.what {
+    for (number, one) in used.controller_shares.iter().enumerate() {
+        let what = match one.resource {
             Counted::Channel => "channel",
             Counted::Processor => "controller's processor",
         };
-        let name = match used.controllers.len() {
+        let name = match used.controller_shares.len() {
             1 => what.to_owned(),
             _ => format!("{what} {}", number + 1),
         };
-        rows.push((name, one.share));
+        rows.push((name, one.busy_share));
     }
     for (number, share) in used
-        .links
+        .link_shares
         .iter()
         .enumerate()
         .filter(|(_, share)| **share > 0.0)
     {
         rows.push((format!("link of drive {}", number + 1), *share));
     }
-    for one in &used.parts {
-        let part = match one.part {
+    for one in &used.component_shares {
+        let part = match one.component {
             DriveComponent::Controller => "controller",
             DriveComponent::Channels => "channels (mean)",
             DriveComponent::Dies => "dies (mean)",
         };
-        rows.push((format!("{part} of drive {}", one.drive + 1), one.share));
+        rows.push((
+            format!("{part} of drive {}", one.drive_index + 1),
+            one.busy_share,
+        ));
     }
     let has_dies = |number: usize| {
-        let mut parts = used.parts.iter();
-        parts.any(|one| one.part == DriveComponent::Dies && one.drive as usize == number)
+        let mut parts = used.component_shares.iter();
+        parts.any(|one| one.component == DriveComponent::Dies && one.drive_index as usize == number)
     };
-    let asked = used.drives.iter().enumerate();
+    let asked = used.drive_shares.iter().enumerate();
     let asked = asked.filter(|(number, _)| !has_dies(*number));
     for (number, share) in asked.filter(|(_, share)| **share > 0.0) {
-        let device = account.devices.get(number);
+        let device = account.device_accounts.get(number);
         let name = device.map_or_else(
             || format!("drive {}", number + 1),
-            |device| device.device.clone(),
+            |device| device.device_name.clone(),
         );
         rows.push((name, *share));
     }
     Grid {
-        key: Column::words(
+        key_column: Column::left_aligned(
             "busy, of the elapsed time",
             rows.iter().map(|(name, _)| name.clone()).collect(),
         ),
-        groups: vec![Group::new(
+        groups: vec![ColumnGroup::new(
             "",
-            vec![Column::figures(
+            vec![Column::right_aligned(
                 "share",
-                rows.iter().map(|(_, share)| percent(*share)).collect(),
+                rows.iter()
+                    .map(|(_, share)| format_percent(*share))
+                    .collect(),
             )],
         )],
     }
 }
 
-fn missed_grid(all: &[Missed]) -> Grid {
-    let column = |of: &dyn Fn(&Missed) -> String| all.iter().map(of).collect();
+fn build_missed_grid(all: &[MissedDeadline]) -> Grid {
+    let column = |of: &dyn Fn(&MissedDeadline) -> String| all.iter().map(of).collect();
     let late =
         |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.2}", ns as f64 / 1e6));
     Grid {
-        key: Column::words(
+        key_column: Column::left_aligned(
             "missed revolutions of all requests",
-            column(&|one| deadline(one.deadline).to_owned()),
+            column(&|one| deadline_label(one.deadline).to_owned()),
         ),
-        groups: vec![Group::new(
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("times", column(&|one| one.count.to_string())),
-                Column::figures("cost ms", column(&|one| format_milliseconds(one.ns))),
-                Column::figures("late by ms", column(&|one| late(one.late_median_ns))),
-                Column::figures("at most ms", column(&|one| late(one.late_max_ns))),
+                Column::right_aligned("times", column(&|one| one.missed_count.to_string())),
+                Column::right_aligned("cost ms", column(&|one| format_milliseconds(one.lost_ns))),
+                Column::right_aligned("late by ms", column(&|one| late(one.late_median_ns))),
+                Column::right_aligned("at most ms", column(&|one| late(one.late_max_ns))),
             ],
         )],
     }
 }
 
-fn counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
-    let mark = |one: &&Counterfactual| match one.beats_sum {
+fn build_counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
+    let mark = |one: &&Counterfactual| match one.exceeds_sum_of_parts {
         true => format!("{} *", one.change),
         false => one.change.clone(),
     };
     Grid {
-        key: Column::words("with this changed", all.iter().map(mark).collect()),
-        groups: vec![Group::new(
+        key_column: Column::left_aligned("with this changed", all.iter().map(mark).collect()),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures(
+                Column::right_aligned(
                     "ms",
                     all.iter()
-                        .map(|one| format_milliseconds(one.elapsed.0))
+                        .map(|one| format_milliseconds(one.elapsed_time.0))
                         .collect(),
                 ),
-                Column::figures(
+                Column::right_aligned(
                     "gain",
-                    all.iter().map(|one| percent(one.gain(as_is))).collect(),
+                    all.iter()
+                        .map(|one| format_percent(one.relative_gain(as_is)))
+                        .collect(),
                 ),
             ],
         )],
@@ -257,7 +292,7 @@ fn counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
 }
 
 /// Returns the name of a stage in the JSON contract, with the deadline of a missed revolution.
-pub(super) fn name_stage(stage: Stage) -> (String, Option<String>) {
+pub(super) fn split_stage_label(stage: Stage) -> (String, Option<String>) {
     let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match stage {
         Stage::MissedRevolution(deadline) => {
@@ -273,16 +308,16 @@ pub(super) fn name_stage(stage: Stage) -> (String, Option<String>) {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct LedgerLineJson {
     stage: String,
     cause: Option<String>,
     ns: u64,
 }
 
-fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
+fn ledger_json(entries: &[Entry]) -> Vec<LedgerLineJson> {
     let line = |entry: &Entry| {
-        let (stage, cause) = name_stage(entry.stage);
-        Line {
+        let (stage, cause) = split_stage_label(entry.stage);
+        LedgerLineJson {
             stage,
             cause,
             ns: entry.ns.0,
@@ -292,27 +327,27 @@ fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
 }
 
 /// Formats the explanation as JSON by the `explain` contract.
-pub(super) fn json(explanation: &Explanation) -> String {
+pub(super) fn render_json(explanation: &Explanation) -> String {
     #[derive(Serialize)]
-    struct Document<'e> {
+    struct ExplanationJson<'e> {
         what: &'e str,
-        programs: Vec<Program<'e>>,
+        programs: Vec<ProgramExplanationJson<'e>>,
         notes: &'e [String],
     }
-    let document = Document {
-        what: &explanation.what,
+    let document = ExplanationJson {
+        what: &explanation.subject,
         programs: explanation
             .programs
             .iter()
-            .map(Program::from_explanation)
+            .map(ProgramExplanationJson::from_explanation)
             .collect(),
         notes: &explanation.notes,
     };
-    pretty(&document)
+    render_pretty(&document)
 }
 
 #[derive(Serialize)]
-struct Program<'e> {
+struct ProgramExplanationJson<'e> {
     program: &'e str,
     filesystem: &'e str,
     drives: u32,
@@ -321,101 +356,101 @@ struct Program<'e> {
     accounted_cpu_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unwritten_share: Option<f64>,
-    ledger: Vec<Line>,
-    ledgers: Vec<OwnLedger>,
+    ledger: Vec<LedgerLineJson>,
+    ledgers: Vec<ProgramLedgerJson>,
     /// Response times by stage, where several requests were in flight at a drive.
     #[serde(skip_serializing_if = "Option::is_none")]
-    response: Option<response::ResponseLine>,
+    response: Option<response::ResponseJson>,
     /// Reads served from buffers, where a disk with a buffer was read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    buffered: Option<Buffered>,
-    missed: &'e [Missed],
+    buffered: Option<BufferHits>,
+    missed: &'e [MissedDeadline],
     utilisation: &'e Utilisation,
-    requests: Vec<DriveLine>,
+    requests: Vec<DriveAccountJson>,
     #[serde(skip_serializing_if = "<[DeviceAccount]>::is_empty")]
     devices: &'e [DeviceAccount],
     verdict: String,
-    counterfactuals: Vec<CounterfactualLine<'e>>,
+    counterfactuals: Vec<CounterfactualJson<'e>>,
     /// Slowest requests and their causes; only for flash drives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tails: Vec<tails::TailLine>,
+    tails: Vec<tails::TailJson>,
 }
 
 #[derive(Serialize)]
-struct OwnLedger {
+struct ProgramLedgerJson {
     elapsed_ns: u64,
-    ledger: Vec<Line>,
+    ledger: Vec<LedgerLineJson>,
 }
 
 #[derive(Serialize)]
-struct DriveLine {
+struct DriveAccountJson {
     drive: u32,
     requests: u64,
     usual_bytes: u64,
     usual_requests: u64,
     /// Duration of a revolution in nanoseconds; `None` for a device without platters.
     revolution_ns: Option<f64>,
-    stages: Vec<Line>,
+    stages: Vec<LedgerLineJson>,
     idle_ns: u64,
 }
 
 #[derive(Serialize)]
-struct CounterfactualLine<'e> {
+struct CounterfactualJson<'e> {
     change: &'e str,
     elapsed_ns: u64,
     gain: f64,
     beats_sum: bool,
 }
 
-impl<'e> Program<'e> {
+impl<'e> ProgramExplanationJson<'e> {
     fn from_explanation(program: &'e ProgramExplanation) -> Self {
-        let account = &program.account;
-        let own = account.programs.iter().map(|one| OwnLedger {
+        let account = &program.time_account;
+        let own = account.program_ledgers.iter().map(|one| ProgramLedgerJson {
             elapsed_ns: one.elapsed.0,
-            ledger: ledger_lines(one.ledger.entries()),
+            ledger: ledger_json(one.ledger.entries()),
         });
-        let drives = account.drives.iter().map(|drive| DriveLine {
-            drive: drive.drive + 1,
-            requests: drive.requests,
-            usual_bytes: drive.usual_bytes,
-            usual_requests: drive.usual_requests,
+        let drives = account.drive_accounts.iter().map(|drive| DriveAccountJson {
+            drive: drive.drive_index + 1,
+            requests: drive.request_count,
+            usual_bytes: drive.usual_request_bytes,
+            usual_requests: drive.usual_request_count,
             revolution_ns: (drive.revolution_ns > 0.0).then_some(drive.revolution_ns),
-            stages: ledger_lines(&drive.stages),
-            idle_ns: drive.idle.0,
+            stages: ledger_json(&drive.stage_entries),
+            idle_ns: drive.idle_time.0,
         });
         let changed = program
             .counterfactuals
             .iter()
-            .map(|one| CounterfactualLine {
+            .map(|one| CounterfactualJson {
                 change: &one.change,
-                elapsed_ns: one.elapsed.0,
-                gain: one.gain(account.elapsed),
-                beats_sum: one.beats_sum,
+                elapsed_ns: one.elapsed_time.0,
+                gain: one.relative_gain(account.elapsed),
+                beats_sum: one.exceeds_sum_of_parts,
             });
         Self {
             program: &program.program,
             filesystem: &program.filesystem,
-            drives: program.drives,
+            drives: program.drive_count,
             elapsed_ns: account.elapsed.0,
-            accounted_cpu_ns: program.accounted.map(|time| time.0),
+            accounted_cpu_ns: program.accounted_cpu.map(|time| time.0),
             unwritten_share: program.unwritten_share,
-            ledger: ledger_lines(account.ledger.entries()),
+            ledger: ledger_json(account.ledger.entries()),
             ledgers: own.collect(),
             response: account
-                .response
+                .response_account
                 .as_ref()
-                .map(response::ResponseLine::from_response),
-            buffered: account.buffered,
-            missed: &account.missed,
+                .map(response::ResponseJson::from_response),
+            buffered: account.buffer_hits,
+            missed: &account.missed_deadlines,
             utilisation: &account.utilisation,
             requests: drives.collect(),
-            devices: &account.devices,
-            verdict: program.verdict.join(" "),
+            devices: &account.device_accounts,
+            verdict: program.verdict_sentences.join(" "),
             counterfactuals: changed.collect(),
             tails: program
                 .tails
                 .iter()
-                .map(tails::TailLine::from_tail)
+                .map(tails::TailJson::from_tail)
                 .collect(),
         }
     }
@@ -423,26 +458,26 @@ impl<'e> Program<'e> {
 
 /// Formats the explanation as CSV: one line for each stage, some for the requests of each device,
 /// and one for each counterfactual.
-pub(super) fn csv(explanation: &Explanation) -> String {
-    let mut records: Vec<Vec<Field>> = Vec::new();
+pub(super) fn render_csv(explanation: &Explanation) -> String {
+    let mut records: Vec<Vec<CsvField>> = Vec::new();
     for program in &explanation.programs {
-        let account = &program.account;
+        let account = &program.time_account;
         let elapsed = account.elapsed.0.max(1) as f64;
         let record = |kind: &str, name: String, cause: String, ns: u64, gain: Option<f64>| {
             vec![
                 ("program", program.program.clone()),
                 ("filesystem", program.filesystem.clone()),
-                ("drives", program.drives.to_string()),
+                ("drives", program.drive_count.to_string()),
                 ("kind", kind.to_owned()),
                 ("name", name),
                 ("cause", cause),
                 ("ns", ns.to_string()),
-                ("share", number(ns as f64 / elapsed)),
-                ("gain", optional(gain)),
+                ("share", format_number(ns as f64 / elapsed)),
+                ("gain", format_optional(gain)),
             ]
         };
         for entry in account.ledger.entries() {
-            let (name, cause) = name_stage(entry.stage);
+            let (name, cause) = split_stage_label(entry.stage);
             let kind = match is_processor_stage(entry.stage) {
                 true => "processor",
                 false => "waiting",
@@ -455,29 +490,29 @@ pub(super) fn csv(explanation: &Explanation) -> String {
                 None,
             ));
         }
-        if let Some(of) = &account.response {
+        if let Some(of) = &account.response_account {
             for entry in of.ledger.entries() {
-                let (name, cause) = name_stage(entry.stage);
-                let each = of.each(entry.ns).round() as u64;
+                let (name, cause) = split_stage_label(entry.stage);
+                let each = of.mean_of_total(entry.ns).round() as u64;
                 let mut line = record("response", name, cause.unwrap_or_default(), each, None);
                 // Of the mean response, and not of what the program took.
                 for field in line.iter_mut().filter(|(column, _)| *column == "share") {
-                    field.1 = number(of.share(entry.ns));
+                    field.1 = format_number(of.share_of_response(entry.ns));
                 }
                 records.push(line);
             }
         }
-        for (name, which, ns) in devices::lines(&account.devices) {
+        for (name, which, ns) in devices::list_csv_lines(&account.device_accounts) {
             records.push(record("request", name, which.to_owned(), ns, None));
         }
         for one in &program.counterfactuals {
-            let gain = Some(one.gain(account.elapsed));
+            let gain = Some(one.relative_gain(account.elapsed));
             let change = one.change.clone();
             records.push(record(
                 "counterfactual",
                 change,
                 String::new(),
-                one.elapsed.0,
+                one.elapsed_time.0,
                 gain,
             ));
         }

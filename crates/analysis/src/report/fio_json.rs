@@ -5,7 +5,7 @@
 //! latency begins then. Runs of early versions have no completion latencies: theirs are empty.
 
 use crate::fio_jobs;
-use crate::quantity::judged_s;
+use crate::quantity::judged_duration_s;
 use diskperf_fio::results::{
     CpuUsage, DirectionResult, DiskUtilisation, FioResults, IgnoredErrorCounts, JobResult,
     JsonFormat, LatencyDistribution, PercentileOptions,
@@ -29,25 +29,25 @@ pub struct NoRequests(pub String);
 /// # Errors
 ///
 /// A run without a program that keeps requests in flight.
-pub fn fio_json(runs: &[Run], format: JsonFormat) -> Result<String, NoRequests> {
+pub fn render_fio_json(runs: &[Run], format: JsonFormat) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
-        let results = results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
+        let results = build_results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
         Ok(results.render(format))
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn results(run: &Run) -> Option<FioResults> {
+fn build_results(run: &Run) -> Option<FioResults> {
     let file = match run.experiment.as_ref().map(|one| &one.workload) {
         // It was read when the run was planned.
-        Some(Workload::JobFile(text)) => fio_jobs::parse(text).ok(),
+        Some(Workload::JobFile(text)) => fio_jobs::parse_stored_job(text).ok(),
         _ => None,
     };
     let mut jobs: Vec<(u32, JobResult)> = Vec::new();
     let mut disks: Vec<DiskUtilisation> = Vec::new();
     let mut elapsed = Nanoseconds::default();
     for (number, result) in run.results.iter().enumerate() {
-        let Some(one) = median_repetition(result) else {
+        let Some(one) = find_median_repetition(result) else {
             continue;
         };
         elapsed = elapsed + one.elapsed();
@@ -58,7 +58,7 @@ fn results(run: &Run) -> Option<FioResults> {
         if section.is_some_and(|job| !job.report.is_reported) {
             continue;
         }
-        let rows = job_rows(result, one, (number as u32, section));
+        let rows = build_jobs(result, one, (number as u32, section));
         let merged = section.is_some_and(|job| job.report.is_grouped);
         for row in rows {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
@@ -77,7 +77,7 @@ fn results(run: &Run) -> Option<FioResults> {
     Some(FioResults {
         version: format!("diskperf-{}", run.version),
         timestamp_ms,
-        time_text: ctime(timestamp_ms),
+        time_text: format_ctime(timestamp_ms),
         global_options: file.map_or_else(Vec::new, |file: JobFile| file.global_options),
         jobs: jobs.into_iter().map(|(_, row)| row).collect(),
         disks,
@@ -85,9 +85,9 @@ fn results(run: &Run) -> Option<FioResults> {
 }
 
 /// Returns the median repetition of a result, which represents the others.
-fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
+fn find_median_repetition(result: &ProgramResult) -> Option<&Repetition> {
     let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
-    kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
+    kept.sort_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
@@ -99,7 +99,7 @@ fn has_requests(repetition: &Repetition) -> bool {
 }
 
 /// Returns the fio results of a job, one for each of its clones.
-fn job_rows(
+fn build_jobs(
     result: &ProgramResult,
     repetition: &Repetition,
     (number, section): (u32, Option<&JobDefinition>),
@@ -114,23 +114,23 @@ fn job_rows(
             elapsed_s: (worker.started + worker.elapsed).0.div_ceil(1_000_000_000),
             options_as_written: match section {
                 Some(job) => job.options_as_written.clone(),
-                None => options(result, load),
+                None => list_job_options(result, load),
             },
             directions: diskperf_fio::PerDirection {
-                read: direction(&load.read, load, runtime_ms, |point| {
+                read: build_direction(&load.read, load, runtime_ms, |point| {
                     (point.reads, point.read_bytes)
                 }),
-                write: direction(&load.write, load, runtime_ms, |point| {
+                write: build_direction(&load.write, load, runtime_ms, |point| {
                     (point.writes, point.written_bytes)
                 }),
-                trim: direction(&load.discard, load, runtime_ms, |_| (0, 0)),
+                trim: build_direction(&load.discard, load, runtime_ms, |_| (0, 0)),
             },
             direction_reporting: section
                 .map_or_else(Default::default, |job| job.report.direction_reporting),
             error: worker.failure.as_ref().map_or(0, |failure| failure.errno),
-            sync_latency: latency(&load.sync.response),
+            sync_latency: build_latency(&load.sync.response),
             job_runtime_ms: runtime_ms,
-            cpu_usage: processor(worker),
+            cpu_usage: build_processor_usage(worker),
             depth_counts: vec![(load.depth, load.requests() + load.discard.count())],
             ignored_errors: section
                 .is_some_and(|job| job.errors.ignores_any())
@@ -156,7 +156,7 @@ fn job_rows(
 }
 
 /// Lists the program's options as a job file would give them.
-fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> {
+fn list_job_options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> {
     let value = |name: &str| result.parameters.get(name).cloned();
     let random = result.program == "random";
     let rw = match (load.read.is_empty(), load.write.is_empty(), random) {
@@ -186,7 +186,7 @@ fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> 
 
 /// Summarizes one direction, read or write. `in_point` gives its requests and bytes in an interval
 /// of the series.
-fn direction(
+fn build_direction(
     operation_measure: &OperationMeasure,
     load: &LoadMeasure,
     runtime_ms: u64,
@@ -212,9 +212,9 @@ fn direction(
         bytes: operation_measure.bytes,
         ios: operation_measure.count(),
         io_time_ms: runtime_ms,
-        submission: latency(&operation_measure.submit),
-        completion: latency(&operation_measure.completion),
-        total: latency(&operation_measure.response),
+        submission: build_latency(&operation_measure.submit),
+        completion: build_latency(&operation_measure.completion),
+        total: build_latency(&operation_measure.response),
         bandwidth_samples_kib_per_s: points
             .clone()
             .map(|(_, bytes)| per_second(bytes / KIB))
@@ -224,7 +224,7 @@ fn direction(
     }
 }
 
-fn latency(histogram: &Histogram) -> LatencyDistribution {
+fn build_latency(histogram: &Histogram) -> LatencyDistribution {
     let mut latency = LatencyDistribution::from_counts(histogram.buckets().to_vec());
     if histogram.count() > 0 {
         latency.min_ns = histogram.min().0;
@@ -234,7 +234,7 @@ fn latency(histogram: &Histogram) -> LatencyDistribution {
     latency
 }
 
-fn processor(worker: &WorkerMeasure) -> CpuUsage {
+fn build_processor_usage(worker: &WorkerMeasure) -> CpuUsage {
     let elapsed_ns = worker.elapsed.0.max(1) as f64;
     // The kernel splits by ticks, of which a short run has none.
     let split_ns = (worker.user + worker.system).0;
@@ -276,16 +276,16 @@ fn add_disk_utilisation(repetition: &Repetition, disks: &mut Vec<DiskUtilisation
 }
 
 /// Formats a time as ctime(3) does, in UTC: `Mon Nov 23 16:39:34 2026`.
-fn ctime(unix_ms: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
+fn format_ctime(unix_ms: u64) -> String {
+    const DAY_NAMES: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTH_NAMES: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
     let utc = format_utc(unix_ms);
-    let day = DAYS[(unix_ms / 86_400_000 % 7) as usize];
+    let day = DAY_NAMES[(unix_ms / 86_400_000 % 7) as usize];
     let part = |range: std::ops::Range<usize>| utc.get(range).unwrap_or_default();
     let month = part(5..7).parse::<usize>().ok();
-    match month.and_then(|month| MONTHS.get(month.wrapping_sub(1))) {
+    match month.and_then(|month| MONTH_NAMES.get(month.wrapping_sub(1))) {
         Some(month) => format!(
             "{day} {month} {:>2} {} {}",
             part(8..10).trim_start_matches('0'),
@@ -299,20 +299,20 @@ fn ctime(unix_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::load::today26;
+    use crate::fixtures::load::build_today26_run;
     use serde_json::Value;
 
     fn printed(format: JsonFormat) -> Value {
-        let run = today26("aaaaaaaaaa", "/mnt", 1.0);
-        let text = fio_json(&[run], format).unwrap();
+        let run = build_today26_run("aaaaaaaaaa", "/mnt", 1.0);
+        let text = render_fio_json(&[run], format).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
     #[test]
     fn moments_are_those_of_ctime() {
         // The one of the facts' example, and a day of one digit.
-        assert_eq!(ctime(1_795_451_974_000), "Mon Nov 23 16:39:34 2026");
-        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(format_ctime(1_795_451_974_000), "Mon Nov 23 16:39:34 2026");
+        assert_eq!(format_ctime(0), "Thu Jan  1 00:00:00 1970");
     }
 
     /// What fio-plot, fio_jsonplus_clat2csv and scripts of test machines read.
@@ -378,7 +378,7 @@ mod tests {
     /// A submission that takes long moves no other request's time to complete.
     #[test]
     fn times_to_complete_are_those_of_each_request() {
-        let mut run = today26("aaaaaaaaaa", "/mnt", 1.0);
+        let mut run = build_today26_run("aaaaaaaaaa", "/mnt", 1.0);
         let results = run.results.iter_mut();
         let repetitions = results.flat_map(|result| &mut result.repetitions);
         let workers = repetitions.flat_map(|one| &mut one.workers);
@@ -391,7 +391,7 @@ mod tests {
                 ..OperationMeasure::default()
             };
         }
-        let text = fio_json(&[run], JsonFormat::JsonPlus).unwrap();
+        let text = render_fio_json(&[run], JsonFormat::JsonPlus).unwrap();
         let root: Value = serde_json::from_str(&text).unwrap();
         for job in root["jobs"].as_array().unwrap() {
             let of = &job["write"]["clat_ns"];
@@ -404,11 +404,11 @@ mod tests {
 
     #[test]
     fn programs_without_requests_have_no_fio_form() {
-        let run = crate::fixtures::run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
-        let refused = fio_json(&[run], JsonFormat::Json).unwrap_err();
+        let run = crate::fixtures::build_run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
+        let refused = render_fio_json(&[run], JsonFormat::Json).unwrap_err();
         assert!(refused.to_string().contains("run aaaaaaaaaa"), "{refused}");
         // What is done to names is timed in the same way, and is nothing of fio's.
-        let mut run = today26("bbbbbbbbbb", "/mnt", 1.0);
+        let mut run = build_today26_run("bbbbbbbbbb", "/mnt", 1.0);
         let results = run.results.iter_mut();
         let repetitions = results.flat_map(|result| &mut result.repetitions);
         let workers = repetitions.flat_map(|one| &mut one.workers);
@@ -416,6 +416,6 @@ mod tests {
             load.stat = std::mem::take(&mut load.read);
             load.create = std::mem::take(&mut load.write);
         }
-        assert!(fio_json(&[run], JsonFormat::Json).is_err());
+        assert!(render_fio_json(&[run], JsonFormat::Json).is_err());
     }
 }

@@ -1,40 +1,46 @@
 //! Calculation of an interleave factor as tables, JSON and CSV.
 
-use super::csv::{Field, format_records, number};
-use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
-use crate::interleave::{FactorResult, Interleave, Interruption, Responsible};
+use super::csv::{CsvField, format_number, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::json::render_pretty;
+use crate::interleave::{FactorResult, InterleaveReport, InterruptionFigures, LimitingCost};
 
 /// Share of missed sectors above which the best factor is no recommendation.
 const MISSED_SHARE_MAX: f64 = 0.999;
 
 /// Formats the calculation as a report. `asked` is a factor that the report compares with the best.
-pub(super) fn blocks(interleave: &Interleave, asked: Option<u32>) -> Vec<Block> {
+pub(super) fn build_blocks(
+    interleave: &InterleaveReport,
+    asked: Option<u32>,
+) -> Vec<DocumentBlock> {
     let mut blocks = vec![
-        Block::Heading(heading(interleave)),
-        Block::Text(interleave_order(interleave)),
+        DocumentBlock::Heading(format_heading(interleave)),
+        DocumentBlock::Text(format_interleave_order(interleave)),
     ];
     if interleave.service_ms > 0.0 {
-        blocks.push(Block::Grid(parts(interleave)));
+        blocks.push(DocumentBlock::Grid(build_part_grid(interleave)));
     }
     if !interleave.interruptions.is_empty() {
         let lines = interleave.interruptions.iter().map(describe_interruption);
-        blocks.push(Block::List(lines.collect()));
+        blocks.push(DocumentBlock::List(lines.collect()));
     }
-    blocks.push(Block::Grid(factors(interleave)));
-    let mut remarks = vec![recommendation(interleave), describe_reason(interleave)];
+    blocks.push(DocumentBlock::Grid(build_factor_grid(interleave)));
+    let mut remarks = vec![
+        describe_recommendation(interleave),
+        describe_reason(interleave),
+    ];
     remarks.extend(asked.and_then(|factor| describe_factor(interleave, factor)));
-    remarks.extend(check_against_model(interleave));
+    remarks.extend(describe_model_check(interleave));
     remarks.extend(describe_hidden_cost(interleave));
-    if interleave.inputs.read_ahead {
+    if interleave.inputs.has_read_ahead {
         let said = "read-ahead averages two consecutive service times: rare interrupts disturb half as much, constant work as much as before";
         remarks.push(said.to_owned());
     }
-    blocks.push(Block::List(remarks));
+    blocks.push(DocumentBlock::List(remarks));
     blocks
 }
 
-fn heading(interleave: &Interleave) -> String {
+fn format_heading(interleave: &InterleaveReport) -> String {
     let track = &interleave.inputs.track;
     let spare = match track.spare_sectors_per_track {
         0 => String::new(),
@@ -51,19 +57,27 @@ fn heading(interleave: &Interleave) -> String {
     )
 }
 
-fn parts(interleave: &Interleave) -> Grid {
-    let given = || interleave.parts.iter().filter(|part| part.ms > 0.0);
+fn build_part_grid(interleave: &InterleaveReport) -> Grid {
+    let given = || {
+        interleave
+            .service_parts
+            .iter()
+            .filter(|part| part.duration_ms > 0.0)
+    };
     let mut names: Vec<String> = given().map(|part| part.name.to_owned()).collect();
-    let mut times: Vec<String> = given().map(|part| ms(part.ms)).collect();
+    let mut times: Vec<String> = given().map(|part| format_ms(part.duration_ms)).collect();
     names.push("interlace time".to_owned());
-    times.push(ms(interleave.service_ms));
+    times.push(format_ms(interleave.service_ms));
     Grid {
-        key: Column::words("service", names),
-        groups: vec![Group::new("", vec![Column::figures("ms", times)])],
+        key_column: Column::left_aligned("service", names),
+        groups: vec![ColumnGroup::new(
+            "",
+            vec![Column::right_aligned("ms", times)],
+        )],
     }
 }
 
-fn interleave_order(interleave: &Interleave) -> String {
+fn format_interleave_order(interleave: &InterleaveReport) -> String {
     let speed = match interleave.inputs.cpu_speed {
         1.0 => String::new(),
         speed => format!(" (processor times divided by {speed})"),
@@ -79,86 +93,86 @@ fn interleave_order(interleave: &Interleave) -> String {
     } else {
         format!(
             "; with interruptions {} ms on average",
-            ms(interleave.mean_service_ms)
+            format_ms(interleave.mean_service_ms)
         )
     };
     format!(
         "interlace time {} ms{speed} = {:.2} sectors: factor {} without interruptions{beyond}\
          {interrupted}",
-        ms(interleave.service_ms),
+        format_ms(interleave.service_ms),
         interleave.service_sectors,
         interleave.uninterrupted_factor
     )
 }
 
-fn describe_interruption(interruption: &Interruption) -> String {
-    let sources = match interruption.sources {
+fn describe_interruption(interruption: &InterruptionFigures) -> String {
+    let sources = match interruption.source_count {
         1 => String::new(),
         sources => format!("{sources} times "),
     };
     format!(
         "{}: {sources}{} ms every {} ms, {} of the processor",
-        interruption.interrupt.words(),
-        ms(interruption.cost_ms),
-        ms(interruption.period_ms),
-        percent(interruption.processor_share)
+        interruption.kind.label(),
+        format_ms(interruption.cost_ms),
+        format_ms(interruption.period_ms),
+        format_percent(interruption.processor_share)
     )
 }
 
-fn factors(interleave: &Interleave) -> Grid {
-    let rows = &interleave.factors;
+fn build_factor_grid(interleave: &InterleaveReport) -> Grid {
+    let rows = &interleave.factor_results;
     let column =
         |of: &dyn Fn(&FactorResult) -> String| -> Vec<String> { rows.iter().map(of).collect() };
     let mark = |row: &FactorResult| {
-        let best = row.factor == interleave.recommended.factor;
+        let best = row.factor == interleave.recommended_factor.factor;
         if best { "best" } else { "" }.to_owned()
     };
     Grid {
-        key: Column::figures("factor", column(&|row| row.factor.to_string())),
-        groups: vec![Group::new(
+        key_column: Column::right_aligned("factor", column(&|row| row.factor.to_string())),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("missed", column(&|row| percent(row.missed_share))),
-                Column::figures(
+                Column::right_aligned("missed", column(&|row| format_percent(row.missed_share))),
+                Column::right_aligned(
                     "revolutions lost",
                     column(&|row| format!("{:.4}", row.lost_revolutions)),
                 ),
-                Column::figures("KB/s", column(&|row| rate(row.kb_per_s))),
+                Column::right_aligned("KB/s", column(&|row| format_rate(row.kb_per_s))),
             ]
             .into_iter()
-            .chain(modelled_column(rows))
-            .chain([Column::words("", column(&mark))])
+            .chain(build_modelled_column(rows))
+            .chain([Column::left_aligned("", column(&mark))])
             .collect(),
         )],
     }
 }
 
 /// Returns the column with the modelled machine's rates, where the case was run on it.
-fn modelled_column(rows: &[FactorResult]) -> Option<Column> {
+fn build_modelled_column(rows: &[FactorResult]) -> Option<Column> {
     let rates: Option<Vec<String>> = rows
         .iter()
-        .map(|row| row.modelled_kb_per_s.map(rate))
+        .map(|row| row.modelled_kb_per_s.map(format_rate))
         .collect();
-    rates.map(|rates| Column::figures("modelled", rates))
+    rates.map(|rates| Column::right_aligned("modelled", rates))
 }
 
 /// Describes the result of the modelled machine beside the recommendation.
-fn check_against_model(interleave: &Interleave) -> Option<String> {
-    let best = interleave.modelled_best()?;
-    let own = interleave.recommended.factor;
+fn describe_model_check(interleave: &InterleaveReport) -> Option<String> {
+    let best = interleave.best_modelled_factor()?;
+    let own = interleave.recommended_factor.factor;
     if best == own {
         return Some(format!(
             "modelled: the same case on the modelled machine is also best at factor {best}"
         ));
     }
-    let cause = match interleave.responsible {
-        Responsible::Service => "the service time itself, which ends where a sector begins",
-        Responsible::Term(term) => term.words(),
-        Responsible::Together => "all interruptions together",
+    let cause = match interleave.limiting_cost {
+        LimitingCost::Service => "the service time itself, which ends where a sector begins",
+        LimitingCost::Interrupts(term) => term.label(),
+        LimitingCost::ServiceWithInterrupts => "all interruptions together",
     };
     let rate_of = |factor| {
         interleave
-            .factor(factor)
+            .find_factor(factor)
             .and_then(|row| row.modelled_kb_per_s)
     };
     let worse = rate_of(own)
@@ -167,16 +181,16 @@ fn check_against_model(interleave: &Interleave) -> Option<String> {
     Some(format!(
         "modelled: the same case on the modelled machine is best at factor {best}; with {own} it is \
          {} slower. What decides is {cause}",
-        percent(worse)
+        format_percent(worse)
     ))
 }
 
-fn recommendation(interleave: &Interleave) -> String {
-    let best = &interleave.recommended;
+fn describe_recommendation(interleave: &InterleaveReport) -> String {
+    let best = &interleave.recommended_factor;
     format!(
         "recommended: factor {}, {} KB/s{}",
         best.factor,
-        rate(best.kb_per_s),
+        format_rate(best.kb_per_s),
         if best.missed_share > MISSED_SHARE_MAX {
             "; no factor of this track gives the processor enough time; this one loses the least"
         } else {
@@ -185,31 +199,31 @@ fn recommendation(interleave: &Interleave) -> String {
     )
 }
 
-fn describe_reason(interleave: &Interleave) -> String {
-    let what = match interleave.responsible {
-        Responsible::Service => return "responsible: the service time itself".to_owned(),
-        Responsible::Term(term) => term.words(),
-        Responsible::Together => "all interruptions together",
+fn describe_reason(interleave: &InterleaveReport) -> String {
+    let what = match interleave.limiting_cost {
+        LimitingCost::Service => return "responsible: the service time itself".to_owned(),
+        LimitingCost::Interrupts(term) => term.label(),
+        LimitingCost::ServiceWithInterrupts => "all interruptions together",
     };
-    match interleave.factor_without {
+    match interleave.factor_without_cost {
         Some(factor) => format!("responsible: {what}; without, factor {factor} would be best"),
         None => format!("responsible: {what}"),
     }
 }
 
 /// Describes the rate of a factor as a share of the best.
-fn describe_factor(interleave: &Interleave, factor: u32) -> Option<String> {
-    let row = interleave.factor(factor)?;
+fn describe_factor(interleave: &InterleaveReport, factor: u32) -> Option<String> {
+    let row = interleave.find_factor(factor)?;
     Some(format!(
         "factor {factor}: {} KB/s, {} of the best",
-        rate(row.kb_per_s),
-        percent(row.kb_per_s / interleave.recommended.kb_per_s)
+        format_rate(row.kb_per_s),
+        format_percent(row.kb_per_s / interleave.recommended_factor.kb_per_s)
     ))
 }
 
 /// Describes the effect of several outstanding requests.
-fn describe_hidden_cost(interleave: &Interleave) -> Option<String> {
-    let outstanding = interleave.inputs.outstanding;
+fn describe_hidden_cost(interleave: &InterleaveReport) -> Option<String> {
+    let outstanding = interleave.inputs.outstanding_reads;
     if outstanding < 2 {
         return None;
     }
@@ -222,17 +236,17 @@ fn describe_hidden_cost(interleave: &Interleave) -> Option<String> {
         "with {outstanding} requests outstanding the service is hidden behind the transfers: factor \
          1 works while a single service takes no more than {} ms ({others}) and services on \
          average no more than {} ms (1 sector), since one processor serves all",
-        ms(limit_ms),
-        ms(interleave.sector_ms)
+        format_ms(limit_ms),
+        format_ms(interleave.sector_ms)
     ))
 }
 
-fn ms(value: f64) -> String {
+fn format_ms(value: f64) -> String {
     format!("{value:.3}")
 }
 
 /// Formats a share in percent with one decimal; small shares get more, so as not to look like 0.
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.1 {
         return format!("{percent:.3}%");
@@ -240,43 +254,43 @@ fn percent(share: f64) -> String {
     format!("{percent:.1}%")
 }
 
-fn rate(kb_per_s: f64) -> String {
+fn format_rate(kb_per_s: f64) -> String {
     let digits = if kb_per_s < 100.0 { 1 } else { 0 };
     format!("{kb_per_s:.digits$}")
 }
 
 /// Formats the calculation as JSON by the `calculate interleave` contract.
-pub(super) fn json(interleave: &Interleave) -> String {
-    pretty(interleave)
+pub(super) fn render_json(interleave: &InterleaveReport) -> String {
+    render_pretty(interleave)
 }
 
 /// Formats the calculation as CSV, one line for each factor.
-pub(super) fn csv(interleave: &Interleave) -> String {
-    let records: Vec<Vec<Field>> = interleave
-        .factors
+pub(super) fn render_csv(interleave: &InterleaveReport) -> String {
+    let records: Vec<Vec<CsvField>> = interleave
+        .factor_results
         .iter()
-        .map(|row| factor_record(interleave, row))
+        .map(|row| build_factor_record(interleave, row))
         .collect();
     format_records(&records)
 }
 
-fn factor_record(interleave: &Interleave, row: &FactorResult) -> Vec<Field> {
+fn build_factor_record(interleave: &InterleaveReport, row: &FactorResult) -> Vec<CsvField> {
     vec![
         ("factor", row.factor.to_string()),
-        ("missed_share", number(row.missed_share)),
-        ("lost_revolutions", number(row.lost_revolutions)),
-        ("kb_per_s", number(row.kb_per_s)),
+        ("missed_share", format_number(row.missed_share)),
+        ("lost_revolutions", format_number(row.lost_revolutions)),
+        ("kb_per_s", format_number(row.kb_per_s)),
         (
             "modelled_kb_per_s",
-            row.modelled_kb_per_s.map(number).unwrap_or_default(),
+            row.modelled_kb_per_s.map(format_number).unwrap_or_default(),
         ),
         (
             "recommended",
-            (row.factor == interleave.recommended.factor).to_string(),
+            (row.factor == interleave.recommended_factor.factor).to_string(),
         ),
-        ("responsible", interleave.responsible.name().to_owned()),
-        ("service_ms", number(interleave.service_ms)),
-        ("service_sectors", number(interleave.service_sectors)),
+        ("responsible", interleave.limiting_cost.name().to_owned()),
+        ("service_ms", format_number(interleave.service_ms)),
+        ("service_sectors", format_number(interleave.service_sectors)),
         (
             "uninterrupted_factor",
             interleave.uninterrupted_factor.to_string(),

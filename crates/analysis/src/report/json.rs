@@ -3,17 +3,18 @@
 
 use super::replay::ReplayJson;
 use super::targets::{TargetPart, split_by_target};
-use super::view::{Row, View};
+use super::view::{ResultRow, RunView};
 use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{
-    Basis, BlockCounts, Comparison, Doubt, Gate, Pair, Quantity, RunName, Side, Verdict,
+    BlockCounts, Comparison, ComparisonBasis, GateOutcome, PairSide, Quantity, ResultPair, RunName,
+    UndecidedReason, Verdict,
 };
 use crate::layers::{Decomposition, decompose};
-use crate::statistics::Interval;
-use crate::statistics::shape::Shape;
+use crate::statistics::ConfidenceInterval;
+use crate::statistics::shape::SeriesShape;
 use crate::summary::cliff::CacheCliff;
-use crate::summary::load::{LoadSummary, SeriesFigures, mb_per_s, series};
-use crate::summary::{Percentiles, SteadySummary};
+use crate::summary::load::{LoadSummary, SeriesFigures, build_series, mb_per_s};
+use crate::summary::{LatencyPercentiles, SteadySummary};
 use diskperf_timeline::{
     Block, CacheMode, ControllerCache, DeviceTraffic, Environment, Experiment, FlashTraffic,
     Interference, Interleaved, Ledger, MediaCache, Modelled, Nanoseconds, Overhead, ProgramResult,
@@ -77,7 +78,8 @@ struct ResultJson<'a> {
     filesystem: &'a str,
     size_bytes: u64,
     protocol: Protocol,
-    kept: usize,
+    #[serde(rename = "kept")]
+    kept_count: usize,
     kb_per_s: f64,
     durable_kb_per_s: Option<f64>,
     cpu_percent: f64,
@@ -86,16 +88,16 @@ struct ResultJson<'a> {
     cpu_s: f64,
     user_s: f64,
     system_s: f64,
-    interval: Option<Interval>,
-    durable_interval: Option<Interval>,
+    interval: Option<ConfidenceInterval>,
+    durable_interval: Option<ConfidenceInterval>,
     calls: f64,
     mean_call_ns: Option<f64>,
     voluntary_switches: f64,
     involuntary_switches: f64,
     minor_faults: f64,
     major_faults: f64,
-    read_latency: Option<Percentiles>,
-    write_latency: Option<Percentiles>,
+    read_latency: Option<LatencyPercentiles>,
+    write_latency: Option<LatencyPercentiles>,
     cache: CacheMode,
     cache_verdict: CacheVerdict,
     device_share: Option<f64>,
@@ -124,7 +126,7 @@ struct ResultJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     write_amplification: Option<f64>,
     #[serde(flatten)]
-    shape: Shape,
+    shape: SeriesShape,
     notes: &'a [String],
     /// Figures of the single targets, where several ran concurrently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -151,7 +153,7 @@ impl<'a> From<TargetPart<'a>> for TargetJson<'a> {
             durable_kb_per_s: summary.durable_kb_per_s,
             cpu_percent: summary.cpu_percent,
             elapsed_s: summary.elapsed_s,
-            durable_elapsed_s: summary.durable_s,
+            durable_elapsed_s: summary.durable_elapsed_s,
         }
     }
 }
@@ -198,9 +200,9 @@ impl LoadJson {
         Some(Self {
             iops: repetition.iops(),
             mb_per_s: mb_per_s(repetition),
-            response_p50_us: Quantity::ResponseP50Us.figure(repetition),
-            response_p99_us: Quantity::ResponseP99Us.figure(repetition),
-            series: series(repetition),
+            response_p50_us: Quantity::ResponseP50Us.figure_of_repetition(repetition),
+            response_p99_us: Quantity::ResponseP99Us.figure_of_repetition(repetition),
+            series: build_series(repetition),
         })
     }
 }
@@ -225,8 +227,8 @@ struct WorkerJson<'a> {
     minor_faults: u64,
     major_faults: u64,
     storage_read_bytes: Option<u64>,
-    read_latency: Option<Percentiles>,
-    write_latency: Option<Percentiles>,
+    read_latency: Option<LatencyPercentiles>,
+    write_latency: Option<LatencyPercentiles>,
     /// Elapsed time of the worker by stage, in a modelled run.
     #[serde(skip_serializing_if = "Ledger::is_empty")]
     ledger: Ledger,
@@ -235,13 +237,13 @@ struct WorkerJson<'a> {
 }
 
 /// Formats runs as JSON by the `run` contract.
-pub(super) fn runs(views: &[View]) -> String {
-    pretty(&Runs {
-        runs: views.iter().map(run).collect(),
+pub(super) fn render_runs(views: &[RunView]) -> String {
+    render_pretty(&Runs {
+        runs: views.iter().map(run_json).collect(),
     })
 }
 
-fn run<'a>(view: &'a View) -> RunJson<'a> {
+fn run_json<'a>(view: &'a RunView) -> RunJson<'a> {
     let run = view.run;
     let results: Vec<&ProgramResult> = run.results.iter().collect();
     RunJson {
@@ -261,14 +263,14 @@ fn run<'a>(view: &'a View) -> RunJson<'a> {
         state: &run.state,
         notes: &run.notes,
         environment: &run.environment,
-        model: run.model.as_ref().map(model),
+        model: run.model.as_ref().map(model_json),
         overhead: run.overhead,
-        results: view.rows.iter().map(|row| result(run, row)).collect(),
+        results: view.rows.iter().map(|row| result_json(run, row)).collect(),
         decomposition: decompose(&results),
     }
 }
 
-fn model(model: &Modelled) -> ModelJson<'_> {
+fn model_json(model: &Modelled) -> ModelJson<'_> {
     ModelJson {
         model_version: &model.model_version,
         fingerprint: &model.fingerprint,
@@ -279,9 +281,9 @@ fn model(model: &Modelled) -> ModelJson<'_> {
     }
 }
 
-fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
+fn result_json<'a>(run: &'a Run, row: &'a ResultRow) -> ResultJson<'a> {
     let (result, summary) = (row.result, &row.summary);
-    let repetition = |one| repetition(one, result.cache);
+    let repetition = |one| repetition_json(one, result.cache);
     ResultJson {
         program: &result.program,
         title: &row.title,
@@ -291,18 +293,18 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         filesystem: &result.filesystem,
         size_bytes: result.size_bytes,
         protocol: result.protocol,
-        kept: summary.kept,
+        kept_count: summary.kept_count,
         kb_per_s: summary.kb_per_s,
         durable_kb_per_s: summary.durable_kb_per_s,
         cpu_percent: summary.cpu_percent,
         elapsed_s: summary.elapsed_s,
-        durable_elapsed_s: summary.durable_s,
+        durable_elapsed_s: summary.durable_elapsed_s,
         cpu_s: summary.cpu_s,
         user_s: summary.user_s,
         system_s: summary.system_s,
-        interval: summary.interval,
+        interval: summary.speed_interval,
         durable_interval: summary.durable_interval,
-        calls: summary.calls,
+        calls: summary.call_count,
         mean_call_ns: summary.mean_call_ns,
         voluntary_switches: summary.voluntary_switches,
         involuntary_switches: summary.involuntary_switches,
@@ -319,9 +321,9 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         failure: result.failure(),
         replay: ReplayJson::from_result(run, result),
         steady: summary.steady,
-        cliff: summary.cliff,
+        cliff: summary.cache_cliff,
         unwritten_share: summary.unwritten_share,
-        write_amplification: write_amplification(result),
+        write_amplification: write_amplification_of_result(result),
         shape: summary.shape,
         notes: &result.notes,
         targets: split_by_target(run, result)
@@ -332,13 +334,13 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
     }
 }
 
-fn write_amplification(result: &ProgramResult) -> Option<f64> {
+fn write_amplification_of_result(result: &ProgramResult) -> Option<f64> {
     let together = |one: FlashTraffic| FlashTraffic { drive: 0, ..one };
     let all: Vec<FlashTraffic> = result.flash().into_iter().map(together).collect();
     FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
-fn repetition(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
+fn repetition_json(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     RepetitionJson {
         discarded: repetition.discarded,
         block: repetition.block,
@@ -356,11 +358,11 @@ fn repetition(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         media_caches: &repetition.media_caches,
         flash: &repetition.flash,
         interference: &repetition.interference,
-        workers: repetition.workers.iter().map(worker).collect(),
+        workers: repetition.workers.iter().map(worker_json).collect(),
     }
 }
 
-fn worker(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
+fn worker_json(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
     WorkerJson {
         drive: worker_measure.drive,
         started_s: worker_measure.started.seconds(),
@@ -378,8 +380,8 @@ fn worker(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
         minor_faults: worker_measure.minor_faults,
         major_faults: worker_measure.major_faults,
         storage_read_bytes: worker_measure.storage_read_bytes,
-        read_latency: Percentiles::of(&worker_measure.read_latency),
-        write_latency: Percentiles::of(&worker_measure.write_latency),
+        read_latency: LatencyPercentiles::from_histogram(&worker_measure.read_latency),
+        write_latency: LatencyPercentiles::from_histogram(&worker_measure.write_latency),
         ledger: worker_measure.ledger.clone(),
         failure: worker_measure.failure.as_ref(),
     }
@@ -402,7 +404,7 @@ struct ComparisonJson<'a> {
 #[derive(Serialize)]
 struct GateJson {
     limit: f64,
-    outcome: Gate,
+    outcome: GateOutcome,
     exit_code: u8,
     reasons: Vec<String>,
 }
@@ -413,14 +415,14 @@ struct PairJson<'a> {
     program: &'a str,
     title: &'a str,
     quantity: Quantity,
-    base: &'a Side,
-    other: &'a Side,
-    statistic: Basis,
+    base: &'a PairSide,
+    other: &'a PairSide,
+    statistic: ComparisonBasis,
     ratio: Option<f64>,
-    interval: Option<Interval>,
+    interval: Option<ConfidenceInterval>,
     excluded_above: Option<f64>,
     verdict: Verdict,
-    doubt: Option<Doubt>,
+    doubt: Option<UndecidedReason>,
     verdict_text: String,
     /// Number of blocks; only for the arms of an A/B measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -452,39 +454,42 @@ struct SlowdownJson<'a> {
     slowdown: f64,
 }
 
-pub(super) fn comparison(comparison: &Comparison) -> String {
+pub(super) fn render_comparison(comparison: &Comparison) -> String {
     let id = |run: usize| comparison.runs[run].id.as_str();
     let worst = comparison.worst_slowdown().and_then(|worst| {
         Some(SlowdownJson {
-            run: id(worst.run),
-            program: &worst.key,
+            run: id(worst.run_index),
+            program: &worst.program_key,
             title: &worst.title,
             quantity: worst.quantity,
             slowdown: worst.slowdown()?,
         })
     });
-    let unpaired = comparison.unpaired.iter().map(|one| UnpairedJson {
-        run: id(one.run),
-        missing_in: id(one.missing_in),
+    let unpaired = comparison.unpaired_results.iter().map(|one| UnpairedJson {
+        run: id(one.run_index),
+        missing_in: id(one.run_index_without),
         program: &one.key,
         title: &one.title,
         filesystem: &one.filesystem,
     });
     let warnings = comparison.warnings.iter().map(|one| WarningJson {
-        run: id(one.run),
-        text: &one.text,
+        run: id(one.run_index),
+        text: &one.message,
     });
-    let pairs = comparison.pairs.iter().map(|one| pair(id(one.run), one));
-    pretty(&BTreeMap::from([(
+    let pairs = comparison
+        .result_pairs
+        .iter()
+        .map(|one| pair_json(id(one.run_index), one));
+    render_pretty(&BTreeMap::from([(
         "comparison",
         ComparisonJson {
             runs: &comparison.runs,
             pairs: pairs.collect(),
             unpaired: unpaired.collect(),
             warnings: warnings.collect(),
-            undecided: comparison.undecided(),
+            undecided: comparison.undecided_count(),
             worst_slowdown: worst,
-            gate: comparison.gated.as_ref().map(|gated| GateJson {
+            gate: comparison.gate_result.as_ref().map(|gated| GateJson {
                 limit: gated.limit,
                 outcome: gated.outcome,
                 exit_code: gated.outcome.exit_code(),
@@ -494,10 +499,10 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
     )]))
 }
 
-fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
+fn pair_json<'a>(run: &'a str, pair: &'a ResultPair) -> PairJson<'a> {
     PairJson {
         run,
-        program: &pair.key,
+        program: &pair.program_key,
         title: &pair.title,
         quantity: pair.quantity,
         base: &pair.base,
@@ -505,16 +510,16 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
         statistic: pair.basis,
         ratio: pair.judgement.ratio,
         interval: pair.judgement.interval,
-        excluded_above: pair.judgement.excluded_slowdown(),
+        excluded_above: pair.judgement.slowdown_excluded_above(),
         verdict: pair.judgement.verdict,
-        doubt: pair.judgement.doubt,
-        verdict_text: pair.verdict(),
-        blocks: pair.blocks,
+        doubt: pair.judgement.undecided_reason,
+        verdict_text: pair.describe_verdict(),
+        blocks: pair.block_counts,
         warnings: &pair.warnings,
     }
 }
 
-pub(super) fn pretty(value: &impl Serialize) -> String {
+pub(super) fn render_pretty(value: &impl Serialize) -> String {
     // Nothing here can fail to serialise: all keys are text, and no writer is
     // involved.
     let text = serde_json::to_string_pretty(value).expect("plain data serialises") + "\n";

@@ -1,12 +1,12 @@
 //! Notes on runs and their rows, each once.
 
-use super::view::View;
+use super::view::RunView;
 use crate::interference;
 use diskperf_timeline::ProgramResult;
 
 /// Lists all notes, each once, with the programs or runs that it is about.
-pub(super) fn notes(views: &[View]) -> Vec<String> {
-    let disturbed = disturbed(views);
+pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
+    let disturbed = list_disturbed_programs(views);
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut add = |note, about| match found.iter_mut().find(|(other, _)| *other == note) {
         Some((_, subjects)) if subjects.contains(&about) => {}
@@ -26,7 +26,7 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
         }
         for row in &view.rows {
             // What disturbed the rows is said once for all.
-            let own = interference::note(row.result);
+            let own = interference::describe_disturbances(row.result);
             let others = row.result.notes.iter();
             for note in others.filter(|note| Some(*note) != own.as_ref()) {
                 add(note.as_str(), row.title.as_str());
@@ -51,10 +51,11 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
 }
 
 /// Describes the disturbances of the rows of these runs, each note with the titles of its rows.
-fn disturbed<'a>(views: &'a [View]) -> Vec<(String, Vec<&'a str>)> {
+fn list_disturbed_programs<'a>(views: &'a [RunView]) -> Vec<(String, Vec<&'a str>)> {
     let rows: Vec<_> = views.iter().flat_map(|view| &view.rows).collect();
     let noted = rows.iter().filter(|row| {
-        interference::note(row.result).is_some_and(|note| row.result.notes.contains(&note))
+        interference::describe_disturbances(row.result)
+            .is_some_and(|note| row.result.notes.contains(&note))
     });
     let rows: Vec<_> = noted.collect();
     let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
@@ -64,7 +65,7 @@ fn disturbed<'a>(views: &'a [View]) -> Vec<(String, Vec<&'a str>)> {
             .map(|number| rows[number].title.as_str());
         titles.collect()
     };
-    let notes = interference::notes(&results).into_iter();
+    let notes = interference::describe_disturbances_together(&results).into_iter();
     notes
         .map(|(numbers, note)| (note, titles(numbers)))
         .collect()

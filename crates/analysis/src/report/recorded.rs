@@ -1,26 +1,26 @@
 //! Result of recording a disk as text lines, JSON and CSV.
 
-use super::csv::{format_records, number};
-use super::document::Block;
-use super::json::pretty;
-use crate::recorded::Observed;
+use super::csv::{format_number, format_records};
+use super::document::DocumentBlock;
+use super::json::render_pretty;
+use crate::recorded::RecordingSummary;
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(recorded: &Observed) -> Vec<Block> {
+pub(super) fn build_blocks(recorded: &RecordingSummary) -> Vec<DocumentBlock> {
     let elapsed_s = recorded.elapsed_s.max(1e-9);
     let mut lines = vec![
         format!(
             "{} reads, {} writes, {} others; {}: {:.0} requests/s, {:.2} MB/s",
-            recorded.reads,
-            recorded.writes,
-            recorded.others,
-            format_size(recorded.bytes),
-            recorded.requests as f64 / elapsed_s,
-            recorded.bytes as f64 / elapsed_s / 1e6
+            recorded.read_count,
+            recorded.write_count,
+            recorded.other_count,
+            format_size(recorded.transferred_bytes),
+            recorded.request_count as f64 / elapsed_s,
+            recorded.transferred_bytes as f64 / elapsed_s / 1e6
         ),
         format!(
             "{} of them completed; events lost: {}",
-            recorded.completed, recorded.lost_events
+            recorded.completed_count, recorded.lost_event_count
         ),
         format!(
             "recording took {:.3} s of processor time, {:.2} % of one processor",
@@ -33,33 +33,33 @@ pub(super) fn blocks(recorded: &Observed) -> Vec<Block> {
     }
     lines.extend(recorded.notes.iter().cloned());
     vec![
-        Block::Heading(format!(
+        DocumentBlock::Heading(format!(
             "{} requests of {} in {:.1} s",
-            recorded.requests,
+            recorded.request_count,
             recorded.devices.join(" and "),
             recorded.elapsed_s
         )),
-        Block::List(lines),
+        DocumentBlock::List(lines),
     ]
 }
 
-pub(super) fn json(recorded: &Observed) -> String {
-    pretty(recorded)
+pub(super) fn render_json(recorded: &RecordingSummary) -> String {
+    render_pretty(recorded)
 }
 
-pub(super) fn csv(recorded: &Observed) -> String {
+pub(super) fn render_csv(recorded: &RecordingSummary) -> String {
     let count = |count: u64| count.to_string();
     format_records(&[vec![
         ("devices", recorded.devices.join(" ")),
-        ("elapsed_s", number(recorded.elapsed_s)),
-        ("requests", count(recorded.requests)),
-        ("reads", count(recorded.reads)),
-        ("writes", count(recorded.writes)),
-        ("others", count(recorded.others)),
-        ("completed", count(recorded.completed)),
-        ("bytes", count(recorded.bytes)),
-        ("lost_events", count(recorded.lost_events)),
-        ("cpu_s", number(recorded.cpu_s)),
-        ("cpu_share", number(recorded.cpu_share)),
+        ("elapsed_s", format_number(recorded.elapsed_s)),
+        ("requests", count(recorded.request_count)),
+        ("reads", count(recorded.read_count)),
+        ("writes", count(recorded.write_count)),
+        ("others", count(recorded.other_count)),
+        ("completed", count(recorded.completed_count)),
+        ("bytes", count(recorded.transferred_bytes)),
+        ("lost_events", count(recorded.lost_event_count)),
+        ("cpu_s", format_number(recorded.cpu_s)),
+        ("cpu_share", format_number(recorded.cpu_share)),
     ]])
 }

@@ -1,24 +1,24 @@
 //! Replay beside its trace: the response times of both, and the fidelity of the issue times.
 
-use super::document::{Block, Column, Grid, Group};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::figures;
-use super::view::View;
-use crate::replay::{Fidelity, of_run, responses};
+use super::view::RunView;
+use crate::replay::{ReplayFidelity, list_responses, replay_of_run};
 use diskperf_timeline::{Histogram, ProgramResult, ReplayPace, Run};
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
 /// Tabulates the response times of the replay beside those in the trace; empty where the trace has
 /// none. Where the report has several runs, the heading names the run.
-pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
-    let Some((_, held)) = of_run(view.run) else {
+pub(super) fn build_blocks(view: &RunView, views: usize) -> Vec<DocumentBlock> {
+    let Some((_, held)) = replay_of_run(view.run) else {
         return Vec::new();
     };
     let mut titles = Vec::new();
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for row in &view.rows {
-        for (name, response) in responses(held) {
-            let own = replayed_response(row.result, name);
+        for (name, response) in list_responses(held) {
+            let own = merge_replayed_response(row.result, name);
             if own.count() > 0 {
                 titles.push(format!("{}, {name}", row.title));
                 here.push(own);
@@ -30,15 +30,17 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
         return Vec::new();
     }
     let column = |heading: &str, of: &[Histogram], figure: fn(&Histogram) -> String| {
-        Column::figures(heading, of.iter().map(figure).collect())
+        Column::right_aligned(heading, of.iter().map(figure).collect())
     };
     let group = |heading: &str, of: &[Histogram]| {
-        Group::new(
+        ColumnGroup::new(
             heading,
             vec![
                 column("p50", of, |one| format_percentile(one, 50.0)),
                 column("p99", of, |one| format_percentile(one, 99.0)),
-                column("max", of, |one| figures::time_us(one.max().0 as f64 / 1e3)),
+                column("max", of, |one| {
+                    figures::format_us(one.max().0 as f64 / 1e3)
+                }),
             ],
         )
     };
@@ -49,26 +51,26 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
             false => "-".to_owned(),
         }
     });
-    let ratio = Column::figures("mean here /\nin the trace", ratio.collect());
+    let ratio = Column::right_aligned("mean here /\nin the trace", ratio.collect());
     let whose = match views {
         1 => "Responses here".to_owned(),
         _ => format!("Responses of {}", view.name),
     };
     vec![
-        Block::Section(format!("{whose}, and where the trace was recorded")),
-        Block::Grid(Grid {
-            key: Column::words("replay, operation", titles),
+        DocumentBlock::Section(format!("{whose}, and where the trace was recorded")),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("replay, operation", titles),
             groups: vec![
                 group("here", &here),
                 group("in the trace", &there),
-                Group::new("", vec![ratio]),
+                ColumnGroup::new("", vec![ratio]),
             ],
         }),
     ]
 }
 
 /// Returns the response times of one operation in the replay, over all kept repetitions.
-fn replayed_response(result: &ProgramResult, name: &str) -> Histogram {
+fn merge_replayed_response(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
     for load in result.kept().flat_map(|one| one.loads()) {
         let mut operations = load.operations().into_iter();
@@ -81,19 +83,19 @@ fn replayed_response(result: &ProgramResult, name: &str) -> Histogram {
 
 fn format_percentile(histogram: &Histogram, percentile: f64) -> String {
     match histogram.tells(percentile) {
-        true => figures::time_us(histogram.percentile(percentile).0 as f64 / 1e3),
+        true => figures::format_us(histogram.percentile(percentile).0 as f64 / 1e3),
         false => "-".to_owned(),
     }
 }
 
 /// Describes how the requests of replays were issued, and the fidelity of their issue times.
-pub(super) fn notes(views: &[View]) -> Vec<String> {
+pub(super) fn list_notes(views: &[RunView]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut meanings: Vec<&str> = Vec::new();
     for view in views {
-        if let Some((replay, _)) = of_run(view.run) {
+        if let Some((replay, _)) = replay_of_run(view.run) {
             said.extend(describe_issue_times(view, replay.pace, views.len()));
-            let meaning = pace_meaning(replay.pace);
+            let meaning = describe_pace(replay.pace);
             if !meanings.contains(&meaning) {
                 meanings.push(meaning);
             }
@@ -104,19 +106,19 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
 }
 
 /// Describes how the requests of one replay were issued.
-fn describe_issue_times(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
+fn describe_issue_times(view: &RunView, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
-        let title = view.title_of(row, views);
-        if let Some(found) = Fidelity::of(row.result) {
+        let title = view.format_row_title(row, views);
+        if let Some(found) = ReplayFidelity::from_result(row.result) {
             said.push(format!(
                 "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} in flight at most",
-                100.0 * found.within_100_us,
-                pace_reference(pace),
-                figures::time_us(found.p50_us),
-                figures::time_us(found.p99_us),
-                figures::time_us(found.max_us),
-                found.deepest
+                100.0 * found.within_100_us_share,
+                describe_pace_reference(pace),
+                figures::format_us(found.lag_p50_us),
+                figures::format_us(found.lag_p99_us),
+                figures::format_us(found.lag_max_us),
+                found.queue_depth_max
             ));
             let warnings = found.warnings().into_iter();
             said.extend(warnings.map(|warning| format!("{title}: {warning}")));
@@ -125,7 +127,7 @@ fn describe_issue_times(view: &View, pace: ReplayPace, views: usize) -> Vec<Stri
     said
 }
 
-fn pace_reference(pace: ReplayPace) -> &'static str {
+fn describe_pace_reference(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => "the trace's times",
         ReplayPace::Closed { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
@@ -133,7 +135,7 @@ fn pace_reference(pace: ReplayPace) -> &'static str {
 }
 
 /// Describes what a replay with this pace can show.
-fn pace_meaning(pace: ReplayPace) -> &'static str {
+fn describe_pace(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {
             "open loop: requests arrive at the trace's times, so storage slower than the trace's gets more requests in flight than a program would submit"
@@ -157,16 +159,16 @@ pub(super) struct ReplayJson<'a> {
     trace_duration_s: f64,
     /// Fidelity of the issue times; absent for a closed loop, which has no scheduled times.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fidelity: Option<Fidelity>,
+    fidelity: Option<ReplayFidelity>,
     /// Response times in the trace, by operation.
-    #[serde(serialize_with = "by_name")]
-    trace_latency: Vec<(&'static str, InTrace)>,
+    #[serde(serialize_with = "serialize_by_name")]
+    trace_latency: Vec<(&'static str, TraceLatencyJson)>,
 }
 
 /// Response times of one operation in a recorded trace, in microseconds. A percentile is absent
 /// where requests are too few.
 #[derive(Serialize)]
-struct InTrace {
+struct TraceLatencyJson {
     p50_us: Option<f64>,
     p99_us: Option<f64>,
     p99_9_us: Option<f64>,
@@ -175,7 +177,7 @@ struct InTrace {
     count: u64,
 }
 
-impl InTrace {
+impl TraceLatencyJson {
     fn from_histogram(response: &Histogram) -> Self {
         let at = |percentile| {
             let told = response.tells(percentile);
@@ -195,25 +197,25 @@ impl InTrace {
 impl<'a> ReplayJson<'a> {
     /// Returns the facts about a replay; `None` if the result is no replay.
     pub(super) fn from_result(run: &'a Run, result: &ProgramResult) -> Option<Self> {
-        let (replay, held) = of_run(run)?;
-        let in_trace = responses(held).into_iter();
+        let (replay, held) = replay_of_run(run)?;
+        let in_trace = list_responses(held).into_iter();
         Some(Self {
             trace: replay.name(),
             form: &held.form,
             pace: replay.pace,
             trace_requests: held.requests(),
             trace_duration_s: held.lasts_ns as f64 / 1e9,
-            fidelity: Fidelity::of(result),
+            fidelity: ReplayFidelity::from_result(result),
             trace_latency: in_trace
-                .map(|(name, response)| (name, InTrace::from_histogram(response)))
+                .map(|(name, response)| (name, TraceLatencyJson::from_histogram(response)))
                 .collect(),
         })
     }
 }
 
 /// Serializes an object with a field for each operation.
-fn by_name<S: serde::Serializer>(
-    operations: &[(&'static str, InTrace)],
+fn serialize_by_name<S: serde::Serializer>(
+    operations: &[(&'static str, TraceLatencyJson)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(operations.len()))?;

@@ -1,58 +1,60 @@
 //! Tests with runs in which anything may be zero, absent or huge, for which a report must print no
 //! nonsense.
 
-use super::{Format, comparison, details, html, runs, series};
+use super::{ReportFormat, html, render_comparison, render_details, render_runs, render_series};
 use crate::comparison::compare;
-use crate::fixtures::{Noise, result, run, seqread};
+use crate::fixtures::{RandomNoise, build_result, build_run, build_seqread_result};
 use diskperf_timeline::{
     CacheMode, Histogram, LoadMeasure, Nanoseconds, Overhead, ProgramResult, Repetition, Residency,
     Run, SeriesPoint, Statistic, WorkerMeasure,
 };
 use serde_json::Value;
 
-const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
+const EXTREME_NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
 
-struct RandomInput(Noise);
+struct RandomInput(RandomNoise);
 
 impl RandomInput {
-    fn pick<T: Clone>(&mut self, values: &[T]) -> T {
+    fn pick_value<T: Clone>(&mut self, values: &[T]) -> T {
         values[(self.0.uniform() * values.len() as f64) as usize].clone()
     }
 
-    fn number(&mut self) -> u64 {
-        self.pick(&NUMBERS)
+    fn random_number(&mut self) -> u64 {
+        self.pick_value(&EXTREME_NUMBERS)
     }
 
-    fn maybe(&mut self, value: u64) -> Option<u64> {
-        self.pick(&[None, Some(value)])
+    fn random_option(&mut self, value: u64) -> Option<u64> {
+        self.pick_value(&[None, Some(value)])
     }
 
-    fn worker(&mut self) -> WorkerMeasure {
-        let durable = self.number();
-        let stored = self.number();
-        let latency: Histogram = [Nanoseconds(self.number())].into_iter().collect();
+    fn random_worker(&mut self) -> WorkerMeasure {
+        let durable = self.random_number();
+        let stored = self.random_number();
+        let latency: Histogram = [Nanoseconds(self.random_number())].into_iter().collect();
         WorkerMeasure {
-            drive: self.pick(&[0, 1]),
-            started: Nanoseconds(self.pick(&[0, 1000])),
-            elapsed: Nanoseconds(self.number()),
-            durable: self.maybe(durable).map(Nanoseconds),
-            cpu: Nanoseconds(self.number()),
-            system: Nanoseconds(self.number()),
-            payload_bytes: self.number(),
-            read_bytes: self.number(),
-            calls: self.number(),
-            storage_read_bytes: self.maybe(stored),
-            read_latency: self.pick(&[Histogram::new(), latency]),
-            load: self.pick(&[None, Some(())]).map(|()| self.load()),
+            drive: self.pick_value(&[0, 1]),
+            started: Nanoseconds(self.pick_value(&[0, 1000])),
+            elapsed: Nanoseconds(self.random_number()),
+            durable: self.random_option(durable).map(Nanoseconds),
+            cpu: Nanoseconds(self.random_number()),
+            system: Nanoseconds(self.random_number()),
+            payload_bytes: self.random_number(),
+            read_bytes: self.random_number(),
+            calls: self.random_number(),
+            storage_read_bytes: self.random_option(stored),
+            read_latency: self.pick_value(&[Histogram::new(), latency]),
+            load: self
+                .pick_value(&[None, Some(())])
+                .map(|()| self.random_load()),
             ..WorkerMeasure::default()
         }
     }
 
-    fn load(&mut self) -> LoadMeasure {
+    fn random_load(&mut self) -> LoadMeasure {
         let latencies = |dice: &mut Self| -> Histogram {
-            match dice.pick(&[0, 1, 200]) {
+            match dice.pick_value(&[0, 1, 200]) {
                 0 => Histogram::new(),
-                count => vec![(dice.number(), count)].into(),
+                count => vec![(dice.random_number(), count)].into(),
             }
         };
         let mut load = LoadMeasure::default();
@@ -60,12 +62,12 @@ impl RandomInput {
         load.write.submit = latencies(self);
         load.sync.response = latencies(self);
         let lag = latencies(self);
-        load.lag = self.pick(&[None, Some(lag)]);
-        load.interval = Nanoseconds(self.number());
-        load.series = (0..self.pick(&[0, 1, 3]))
+        load.lag = self.pick_value(&[None, Some(lag)]);
+        load.interval = Nanoseconds(self.random_number());
+        load.series = (0..self.pick_value(&[0, 1, 3]))
             .map(|_| SeriesPoint {
-                reads: self.number(),
-                read_bytes: self.number(),
+                reads: self.random_number(),
+                read_bytes: self.random_number(),
                 response: latencies(self),
                 ..SeriesPoint::default()
             })
@@ -73,22 +75,22 @@ impl RandomInput {
         load
     }
 
-    fn repetition(&mut self) -> Repetition {
+    fn random_repetition(&mut self) -> Repetition {
         let residency = Residency {
-            file_bytes: self.number(),
-            before_bytes: self.number(),
-            after_bytes: self.number(),
+            file_bytes: self.random_number(),
+            before_bytes: self.random_number(),
+            after_bytes: self.random_number(),
         };
-        let workers = self.pick(&[0, 1, 2]);
+        let workers = self.pick_value(&[0, 1, 2]);
         Repetition {
-            discarded: self.pick(&[false, false, true]),
-            workers: (0..workers).map(|_| self.worker()).collect(),
-            residency: self.pick(&[None, Some(residency)]),
+            discarded: self.pick_value(&[false, false, true]),
+            workers: (0..workers).map(|_| self.random_worker()).collect(),
+            residency: self.pick_value(&[None, Some(residency)]),
             ..Repetition::default()
         }
     }
 
-    fn result(&mut self, row: u32) -> ProgramResult {
+    fn random_result(&mut self, row: u32) -> ProgramResult {
         let layers = [
             "null",
             "bnull",
@@ -99,29 +101,34 @@ impl RandomInput {
             "device",
             "device_direct",
         ];
-        let of_layer = seqread(self.pick(&layers), self.pick(&[512, 1024]), row, &[]);
-        let mut one = self.pick(&[result("read", row, Vec::new()), of_layer]);
-        let repetitions = self.pick(&[0, 1, 2, 3, 7]);
-        one.repetitions = (0..repetitions).map(|_| self.repetition()).collect();
-        one.drives = self.pick(&[1, 2]);
-        one.filesystem = self.pick(&["", "ext4/4096", "vda"]).to_owned();
-        one.cache = self.pick(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
-        one.protocol.statistic = self.pick(&[Statistic::Median, Statistic::Minimum]);
+        let of_layer = build_seqread_result(
+            self.pick_value(&layers),
+            self.pick_value(&[512, 1024]),
+            row,
+            &[],
+        );
+        let mut one = self.pick_value(&[build_result("read", row, Vec::new()), of_layer]);
+        let repetitions = self.pick_value(&[0, 1, 2, 3, 7]);
+        one.repetitions = (0..repetitions).map(|_| self.random_repetition()).collect();
+        one.drives = self.pick_value(&[1, 2]);
+        one.filesystem = self.pick_value(&["", "ext4/4096", "vda"]).to_owned();
+        one.cache = self.pick_value(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
+        one.protocol.statistic = self.pick_value(&[Statistic::Median, Statistic::Minimum]);
         one
     }
 
-    fn run(&mut self) -> Run {
-        let results = self.pick(&[0, 1, 12]);
-        let results = (0..results).map(|row| self.result(row)).collect();
-        let mut one = run("3fa85f6457", "suite", self.pick(&["/a", ""]), results);
-        one.overhead = self.pick(&[None, Some(Overhead::default()), one.overhead]);
+    fn random_run(&mut self) -> Run {
+        let results = self.pick_value(&[0, 1, 12]);
+        let results = (0..results).map(|row| self.random_result(row)).collect();
+        let mut one = build_run("3fa85f6457", "suite", self.pick_value(&["/a", ""]), results);
+        one.overhead = self.pick_value(&[None, Some(Overhead::default()), one.overhead]);
         one
     }
 }
 
 /// JSON fields that must always be numbers, even if 0. JSON has no NaN and no infinity; they would
 /// be written as null.
-const ALWAYS_NUMBERS: [&str; 14] = [
+const NEVER_NULL_KEYS: [&str; 14] = [
     "kb_per_s",
     "cpu_percent",
     "elapsed_s",
@@ -143,7 +150,7 @@ fn assert_numbers(json: &Value, place: &str) {
         Value::Array(values) => values.iter().for_each(|value| assert_numbers(value, place)),
         Value::Object(fields) => {
             for (name, value) in fields {
-                let wanted = ALWAYS_NUMBERS.contains(&name.as_str());
+                let wanted = NEVER_NULL_KEYS.contains(&name.as_str());
                 assert!(!wanted || value.is_number(), "{place}: {name} in {json}");
                 assert_numbers(value, place);
             }
@@ -156,33 +163,41 @@ fn assert_numbers(json: &Value, place: &str) {
 fn degenerate_runs_print_no_nonsense() {
     let seed = 11;
     println!("seed {seed}");
-    let mut dice = RandomInput(Noise::new(seed));
+    let mut dice = RandomInput(RandomNoise::new(seed));
     for case in 0..60 {
-        let some = [dice.run(), dice.run()];
+        let some = [dice.random_run(), dice.random_run()];
         let compared = compare(&some);
         for text in [
-            runs(&some, Format::Json, 0),
-            comparison(&compared, Format::Json, 0),
+            render_runs(&some, ReportFormat::Json, 0),
+            render_comparison(&compared, ReportFormat::Json, 0),
         ] {
             let json = serde_json::from_str(&text).unwrap();
             assert_numbers(&json, &format!("seed {seed}, case {case}"));
         }
         // A number that is none would be null.
-        let reported = some.each_ref().map(|run| html::Reported {
+        let reported = some.each_ref().map(|run| html::ReportedRun {
             run: run.clone(),
-            printed: Vec::new(),
-            pictures: Vec::new(),
-            no_pictures: None,
+            printed_figures: Vec::new(),
+            pictures_by_result: Vec::new(),
+            no_pictures_reason: None,
         });
-        for chart in html::charts(&reported) {
-            let rows = chart.spec["data"]["values"].to_string();
+        for chart in html::build_charts(&reported) {
+            let rows = chart.vega_spec["data"]["values"].to_string();
             assert!(!rows.contains(":null"), "seed {seed}, case {case}: {rows}");
         }
-        let mut texts = vec![details(&some[0], 80), series(&some, Format::Table, 80)];
-        for format in [Format::Table, Format::Markdown, Format::Json, Format::Csv] {
+        let mut texts = vec![
+            render_details(&some[0], 80),
+            render_series(&some, ReportFormat::Table, 80),
+        ];
+        for format in [
+            ReportFormat::Table,
+            ReportFormat::Markdown,
+            ReportFormat::Json,
+            ReportFormat::Csv,
+        ] {
             for width in [0, 80] {
-                texts.push(runs(&some, format, width));
-                texts.push(comparison(&compared, format, width));
+                texts.push(render_runs(&some, format, width));
+                texts.push(render_comparison(&compared, format, width));
             }
         }
         for text in texts {

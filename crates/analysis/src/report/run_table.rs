@@ -1,34 +1,34 @@
 //! Table of a run in the historic form, and of several runs side by side.
 
-use super::document::{Block, Column, Grid, Group};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::figures;
 use super::load_table;
-use super::notes::notes;
+use super::notes::list_notes;
 use super::pivot;
 use super::replay;
 use super::targets;
-use super::view::{Row, View};
-use crate::layers::Layer;
-use crate::statistics::Method;
-use crate::summary::cliff::WriteCache;
+use super::view::{ResultRow, RunView};
+use crate::layers::ReadLayer;
+use crate::statistics::IntervalMethod;
+use crate::summary::cliff::CliffCache;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Run, RunState, Statistic, World};
 
 /// Formats the report on runs: their descriptions, their tables, the meaning of the marks, and all
 /// notes.
-pub(super) fn blocks(views: &[View]) -> Vec<Block> {
+pub(super) fn build_blocks(views: &[RunView]) -> Vec<DocumentBlock> {
     let mut blocks = Vec::new();
     for view in views {
-        blocks.extend(heading(view));
+        blocks.extend(build_heading(view));
     }
-    blocks.extend(tables(views));
-    blocks.extend(remarks(views));
+    blocks.extend(build_tables(views));
+    blocks.extend(build_remarks(views));
     blocks
 }
 
 /// Describes a run in two lines: its suite and target, then its caches, drives, amount of work and
 /// protocol.
-pub(super) fn heading(view: &View) -> Vec<Block> {
+pub(super) fn build_heading(view: &RunView) -> Vec<DocumentBlock> {
     let run = view.run;
     let label = run
         .label
@@ -56,24 +56,27 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
         facts.push("the whole machine's caches dropped before each repetition".to_owned());
     }
     facts.extend(describe_location(view));
-    facts.extend(describe_amount(view));
+    facts.extend(describe_size(view));
     facts.extend(
-        only_value(view, |row| row.result.drives)
+        common_value(view, |row| row.result.drives)
             .filter(|n| *n > 1)
             .map(|n| match run.world {
                 World::Host => format!("{n} targets at once"),
                 World::Model => format!("{n} drives at once"),
             }),
     );
-    facts.extend(protocol(view));
-    let mut found = vec![Block::Heading(title), Block::Text(facts.join(", "))];
-    found.extend(describe_state(run).map(Block::Text));
+    facts.extend(describe_protocol(view));
+    let mut found = vec![
+        DocumentBlock::Heading(title),
+        DocumentBlock::Text(facts.join(", ")),
+    ];
+    found.extend(describe_state(run).map(DocumentBlock::Text));
     found
 }
 
 /// Describes the cache that reads and writes go through, with its state, or that they bypass it:
 /// `O_DIRECT`, `cold page cache`. Programs that differ from the majority are named.
-fn describe_caches(view: &View) -> String {
+fn describe_caches(view: &RunView) -> String {
     let words = |mode: CacheMode| {
         let cache = match view.run.world {
             World::Host => "page cache",
@@ -90,7 +93,7 @@ fn describe_caches(view: &View) -> String {
         .rows
         .iter()
         .filter(|row| !pivot::is_pivoted(row.result));
-    for row in rows.filter(|row| Layer::from_result(row.result).is_none()) {
+    for row in rows.filter(|row| ReadLayer::from_result(row.result).is_none()) {
         match found.iter_mut().find(|(mode, _)| *mode == row.result.cache) {
             Some((_, titles)) => titles.push(&row.title),
             None => found.push((row.result.cache, vec![&row.title])),
@@ -108,8 +111,8 @@ fn describe_caches(view: &View) -> String {
 
 /// Describes the common amount of work of the programs, if they share one: a duration for programs
 /// of a set time, else a size.
-fn describe_amount(view: &View) -> Option<String> {
-    let lasts_ms = |row: &Row| {
+fn describe_size(view: &RunView) -> Option<String> {
+    let lasts_ms = |row: &ResultRow| {
         let told = row
             .result
             .parameters
@@ -118,21 +121,21 @@ fn describe_amount(view: &View) -> Option<String> {
             .ok();
         told.filter(|ms| *ms > 0)
     };
-    match only_value(view, lasts_ms)? {
+    match common_value(view, lasts_ms)? {
         Some(ms) => Some(format!("{} s each", ms as f64 / 1e3)),
-        None => only_value(view, |row| row.result.size_bytes).map(format_size),
+        None => common_value(view, |row| row.result.size_bytes).map(format_size),
     }
 }
 
 /// Returns the value that all rows of a run share; `None` if they differ, or there are none.
-fn only_value<T: PartialEq>(view: &View, figure_of: impl Fn(&Row) -> T) -> Option<T> {
+fn common_value<T: PartialEq>(view: &RunView, figure_of: impl Fn(&ResultRow) -> T) -> Option<T> {
     let mut values = view.rows.iter().map(figure_of);
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }
 
-fn describe_location(view: &View) -> Option<String> {
-    let filesystem = only_value(view, |row| row.result.filesystem.clone());
+fn describe_location(view: &RunView) -> Option<String> {
+    let filesystem = common_value(view, |row| row.result.filesystem.clone());
     let mut devices: Vec<String> = Vec::new();
     for device in view
         .run
@@ -161,12 +164,12 @@ fn describe_location(view: &View) -> Option<String> {
 }
 
 /// Describes the protocol of the run: `median of 2 repetitions after 1 discarded`.
-fn protocol(view: &View) -> Option<String> {
-    let statistic = match only_value(view, |row| row.result.protocol.statistic)? {
+fn describe_protocol(view: &RunView) -> Option<String> {
+    let statistic = match common_value(view, |row| row.result.protocol.statistic)? {
         Statistic::Median => "median",
         Statistic::Minimum => "minimum",
     };
-    let kept = view.rows.iter().map(|row| row.summary.kept);
+    let kept = view.rows.iter().map(|row| row.summary.kept_count);
     let kept = kept.filter(|kept| *kept > 0);
     let (fewest, most) = (kept.clone().min()?, kept.max()?);
     let count = if fewest == most {
@@ -175,7 +178,7 @@ fn protocol(view: &View) -> Option<String> {
         format!("{fewest} to {most}")
     };
     let plural = if most == 1 { "" } else { "s" };
-    let discarded = match only_value(view, |row| row.result.protocol.discarded) {
+    let discarded = match common_value(view, |row| row.result.protocol.discarded) {
         Some(0) | None => String::new(),
         Some(discarded) => format!(" after {discarded} discarded"),
     };
@@ -195,7 +198,7 @@ fn describe_state(run: &Run) -> Option<String> {
 
 /// Builds all tables: runs of one suite side by side, pivot tables run by run. A run that ended
 /// before any measurement has none.
-pub(super) fn tables(views: &[View]) -> Vec<Block> {
+pub(super) fn build_tables(views: &[RunView]) -> Vec<DocumentBlock> {
     let mut blocks = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
     let measured = || views.iter().filter(|view| view.is_measured());
@@ -205,58 +208,63 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
         }
     }
     for suite in suites {
-        let of_suite: Vec<&View> = measured().filter(|view| view.run.suite == suite).collect();
+        let of_suite: Vec<&RunView> = measured().filter(|view| view.run.suite == suite).collect();
         for view in &of_suite {
-            blocks.extend(pivot::blocks(view, views.len() > 1));
+            blocks.extend(pivot::build_blocks(view, views.len() > 1));
         }
-        blocks.extend(generic_blocks(&of_suite));
-        blocks.extend(load_table::blocks(&of_suite));
+        blocks.extend(build_generic_blocks(&of_suite));
+        blocks.extend(load_table::build_blocks(&of_suite));
         blocks.extend(
             of_suite
                 .iter()
-                .flat_map(|view| replay::blocks(view, views.len())),
+                .flat_map(|view| replay::build_blocks(view, views.len())),
         );
-        blocks.extend(of_suite.iter().flat_map(|view| targets::blocks(view)));
+        blocks.extend(of_suite.iter().flat_map(|view| targets::build_blocks(view)));
     }
     blocks
 }
 
 /// Tabulates the rows that no pivot table shows. Where runs have several file systems, each gets a
 /// section, or, where no two runs share one, all stand side by side.
-fn generic_blocks(views: &[&View]) -> Vec<Block> {
-    let sectioned = views.iter().any(|view| filesystems(view).len() > 1);
+fn build_generic_blocks(views: &[&RunView]) -> Vec<DocumentBlock> {
+    let sectioned = views.iter().any(|view| list_filesystems(view).len() > 1);
     let shared = views.iter().enumerate().any(|(number, view)| {
         let others = views[..number].iter();
-        let others: Vec<&str> = others.flat_map(|other| filesystems(other)).collect();
-        filesystems(view).iter().any(|one| others.contains(one))
+        let others: Vec<&str> = others.flat_map(|other| list_filesystems(other)).collect();
+        list_filesystems(view)
+            .iter()
+            .any(|one| others.contains(one))
     });
     if !sectioned || (views.len() > 1 && !shared) {
         let layout = if sectioned {
             FilesystemLayout::SideBySide
         } else {
-            FilesystemLayout::Identical
+            FilesystemLayout::AllTheSame
         };
-        return grid(views, layout).map(Block::Grid).into_iter().collect();
+        return build_grid(views, layout)
+            .map(DocumentBlock::Grid)
+            .into_iter()
+            .collect();
     }
     let mut all: Vec<&str> = Vec::new();
-    for filesystem in views.iter().flat_map(|view| filesystems(view)) {
+    for filesystem in views.iter().flat_map(|view| list_filesystems(view)) {
         if !all.contains(&filesystem) {
             all.push(filesystem);
         }
     }
     let mut blocks = Vec::new();
     for filesystem in all {
-        if let Some(grid) = grid(views, FilesystemLayout::Only(filesystem)) {
-            blocks.push(Block::Section(filesystem.to_owned()));
-            blocks.push(Block::Grid(grid));
+        if let Some(grid) = build_grid(views, FilesystemLayout::OneFilesystem(filesystem)) {
+            blocks.push(DocumentBlock::Section(filesystem.to_owned()));
+            blocks.push(DocumentBlock::Grid(grid));
         }
     }
     blocks
 }
 
-fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
+fn list_filesystems<'v>(view: &'v RunView) -> Vec<&'v str> {
     let mut found: Vec<&str> = Vec::new();
-    for row in rows(view) {
+    for row in list_rows(view) {
         if !found.contains(&row.result.filesystem.as_str()) {
             found.push(&row.result.filesystem);
         }
@@ -268,64 +276,68 @@ fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
 #[derive(Clone, Copy)]
 enum FilesystemLayout<'f> {
     /// Layout of a table for runs with one file system each.
-    Identical,
+    AllTheSame,
     /// Layout of a table with the rows of one file system alone.
-    Only(&'f str),
+    OneFilesystem(&'f str),
     /// Layout of a table with separate columns for each file system of a run.
     SideBySide,
 }
 
-fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
-    let elsewhere = |row: &Row| pivot::is_pivoted(row.result) || load_table::is_shown(row);
+fn list_rows<'v>(view: &'v RunView) -> impl Iterator<Item = &'v ResultRow<'v>> + Clone {
+    let elsewhere = |row: &ResultRow| pivot::is_pivoted(row.result) || load_table::is_shown(row);
     view.rows.iter().filter(move |row| !elsewhere(row))
 }
 
 /// Selection of the results in one group of table columns.
 #[derive(Clone, Copy)]
 struct ChosenRows<'v> {
-    view: &'v View<'v>,
-    drives: u32,
+    view: &'v RunView<'v>,
+    drive_count: u32,
     filesystem: Option<&'v str>,
 }
 
 impl<'v> ChosenRows<'v> {
-    fn select(view: &'v View<'v>, row: &'v Row<'v>, layout: FilesystemLayout<'_>) -> Option<Self> {
+    fn select(
+        view: &'v RunView<'v>,
+        row: &'v ResultRow<'v>,
+        layout: FilesystemLayout<'_>,
+    ) -> Option<Self> {
         let own = row.result.filesystem.as_str();
         let filesystem = match layout {
-            FilesystemLayout::Identical => None,
-            FilesystemLayout::Only(name) if name != own => return None,
-            FilesystemLayout::Only(_) | FilesystemLayout::SideBySide => Some(own),
+            FilesystemLayout::AllTheSame => None,
+            FilesystemLayout::OneFilesystem(name) if name != own => return None,
+            FilesystemLayout::OneFilesystem(_) | FilesystemLayout::SideBySide => Some(own),
         };
         Some(Self {
             view,
-            drives: row.result.drives,
+            drive_count: row.result.drives,
             filesystem,
         })
     }
 
     fn is_same_group(&self, other: &Self) -> bool {
         std::ptr::eq(self.view, other.view)
-            && self.drives == other.drives
+            && self.drive_count == other.drive_count
             && self.filesystem == other.filesystem
     }
 
-    fn row(&self, title: &str) -> Option<&'v Row<'v>> {
-        rows(self.view).find(|row| {
+    fn find_row(&self, title: &str) -> Option<&'v ResultRow<'v>> {
+        list_rows(self.view).find(|row| {
             let filesystem = self.filesystem;
             row.title == title
-                && row.result.drives == self.drives
+                && row.result.drives == self.drive_count
                 && filesystem.is_none_or(|name| row.result.filesystem == name)
         })
     }
 
     /// Returns a title that distinguishes the group of columns from the others.
-    fn title(&self, layout: FilesystemLayout<'_>) -> String {
+    fn format_title(&self, layout: FilesystemLayout<'_>) -> String {
         let mut title = self.view.name.clone();
-        if matches!(layout, FilesystemLayout::SideBySide) && filesystems(self.view).len() > 1 {
+        if matches!(layout, FilesystemLayout::SideBySide) && list_filesystems(self.view).len() > 1 {
             title += &format!(" {}", self.filesystem.unwrap_or_default());
         }
         if self.view.rows.iter().any(|row| row.result.drives != 1) {
-            title += &format!(", {}", drive_count_text(self.drives));
+            title += &format!(", {}", format_drive_count(self.drive_count));
         }
         title
     }
@@ -333,11 +345,11 @@ impl<'v> ChosenRows<'v> {
 
 /// Builds a table with one row per program, and one group of columns per run, number of drives and,
 /// in the side-by-side layout, file system.
-fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
+fn build_grid(views: &[&RunView], layout: FilesystemLayout<'_>) -> Option<Grid> {
     let mut titles: Vec<(u32, &str)> = Vec::new();
     let mut groups: Vec<ChosenRows<'_>> = Vec::new();
     for view in views {
-        for row in rows(view) {
+        for row in list_rows(view) {
             let Some(chosen) = ChosenRows::select(view, row, layout) else {
                 continue;
             };
@@ -355,16 +367,19 @@ fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
     titles.sort_by_key(|(place, _)| *place);
     let single = groups.len() == 1;
     let group = |chosen: &ChosenRows<'_>| {
-        let cells: Vec<Option<&Row>> = titles.iter().map(|(_, title)| chosen.row(title)).collect();
+        let cells: Vec<Option<&ResultRow>> = titles
+            .iter()
+            .map(|(_, title)| chosen.find_row(title))
+            .collect();
         let title = if single {
             String::new()
         } else {
-            chosen.title(layout)
+            chosen.format_title(layout)
         };
-        Group::new(title, columns(chosen.view, &cells))
+        ColumnGroup::new(title, build_columns(chosen.view, &cells))
     };
     Some(Grid {
-        key: Column::words(
+        key_column: Column::left_aligned(
             "program",
             titles
                 .iter()
@@ -375,7 +390,7 @@ fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
     })
 }
 
-fn drive_count_text(drives: u32) -> String {
+fn format_drive_count(drives: u32) -> String {
     if drives == 1 {
         "1 drive".to_owned()
     } else {
@@ -384,8 +399,8 @@ fn drive_count_text(drives: u32) -> String {
 }
 
 /// Builds the columns of one group. Cells of programs that the run lacks stay empty.
-fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
-    let text = |of: &dyn Fn(&Row) -> String| -> Vec<String> {
+fn build_columns(view: &RunView, cells: &[Option<&ResultRow>]) -> Vec<Column> {
+    let text = |of: &dyn Fn(&ResultRow) -> String| -> Vec<String> {
         cells
             .iter()
             .map(|cell| cell.map_or_else(String::new, of))
@@ -393,12 +408,12 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     };
     let pairs = cells
         .iter()
-        .map(|cell| cell.map(figures::cell).unwrap_or_default())
+        .map(|cell| cell.map(figures::format_cell).unwrap_or_default())
         .collect();
-    let durable = |row: &Row| {
+    let durable = |row: &ResultRow| {
         row.summary
             .durable_kb_per_s
-            .map_or_else(String::new, figures::speed)
+            .map_or_else(String::new, figures::format_kb_per_s)
     };
     // A model that was asked for a cold cache has one.
     let told = view.run.world == World::Host
@@ -406,23 +421,23 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
             .iter()
             .flatten()
             .any(|row| row.summary.device_share.is_some_and(|share| share < 1.0));
-    let device = |row: &Row| {
+    let device = |row: &ResultRow| {
         row.summary
             .device_share
             .filter(|_| told)
-            .map_or_else(String::new, figures::share)
+            .map_or_else(String::new, figures::format_share)
     };
     let mut columns = vec![
-        Column::pairs("KB/s (CPU)", pairs),
-        Column::figures(
+        Column::right_aligned_pairs("KB/s (CPU)", pairs),
+        Column::right_aligned(
             "95 %",
-            text(&|row| figures::relative_half_width(&row.summary)),
+            text(&|row| figures::format_relative_half_width(&row.summary)),
         ),
-        Column::figures("durable\nKB/s", text(&durable)),
-        Column::figures("from\ndevice", text(&device)),
+        Column::right_aligned("durable\nKB/s", text(&durable)),
+        Column::right_aligned("from\ndevice", text(&device)),
     ];
-    if only_value(view, |row| row.result.size_bytes).is_none() {
-        columns.push(Column::figures(
+    if common_value(view, |row| row.result.size_bytes).is_none() {
+        columns.push(Column::right_aligned(
             "size",
             text(&|row| format_size(row.result.size_bytes)),
         ));
@@ -431,44 +446,48 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
 }
 
 /// Formats the remarks under the tables: the legend and the notes.
-pub(super) fn remarks(views: &[View]) -> Vec<Block> {
-    let mut blocks = vec![if views.iter().any(View::is_measured) {
-        Block::List(legend(views))
+pub(super) fn build_remarks(views: &[RunView]) -> Vec<DocumentBlock> {
+    let mut blocks = vec![if views.iter().any(RunView::is_measured) {
+        DocumentBlock::List(list_legend(views))
     } else {
-        Block::Text("No program of this run has a result.".to_owned())
+        DocumentBlock::Text("No program of this run has a result.".to_owned())
     }];
-    let mut notes = notes(views);
-    notes.extend(views.iter().flat_map(load_table::notes));
-    notes.extend(views.iter().flat_map(|view| cliffs(view, views.len())));
-    notes.extend(replay::notes(views));
+    let mut notes = list_notes(views);
+    notes.extend(views.iter().flat_map(load_table::list_notes));
+    notes.extend(
+        views
+            .iter()
+            .flat_map(|view| describe_cliffs(view, views.len())),
+    );
+    notes.extend(replay::list_notes(views));
     notes.extend(
         views
             .iter()
             .flat_map(|view| describe_steadiness(view, views.len())),
     );
-    notes.extend(shapes(views));
+    notes.extend(describe_shapes(views));
     if !notes.is_empty() {
-        blocks.push(Block::List(notes));
+        blocks.push(DocumentBlock::List(notes));
     }
     blocks
 }
 
 /// Describes the rows in which a modelled drive filled its cache: the bytes written before, and the
 /// share of the counted writes after that.
-fn cliffs(view: &View, views: usize) -> Vec<String> {
-    let line = |row: &Row| {
-        let cliff = row.summary.cliff?;
-        let falls = match cliff.at_bytes {
+fn describe_cliffs(view: &RunView, views: usize) -> Vec<String> {
+    let line = |row: &ResultRow| {
+        let cliff = row.summary.cache_cliff?;
+        let falls = match cliff.written_bytes_at_cliff {
             0 => "is slow from the start".to_owned(),
             bytes => format!("falls at {}", format_bytes(bytes)),
         };
-        let title = view.title_of(row, views);
-        let past = figures::share(cliff.past_share);
+        let title = view.format_row_title(row, views);
+        let past = figures::format_share(cliff.past_cache_share);
         Some(match cliff.cache {
-            WriteCache::Slc => format!(
+            CliffCache::Slc => format!(
                 "{title}: {falls}: the drive's SLC cache is full; {past} of the counted writes bypassed it"
             ),
-            WriteCache::Media => format!(
+            CliffCache::Media => format!(
                 "{title}: {falls}: the disk's media cache, or its map, is full; {past} of the counted writes came later and wait for the cleaning of bands"
             ),
         })
@@ -487,16 +506,16 @@ fn format_bytes(bytes: u64) -> String {
 
 /// Describes when programs that were repeated until steady became steady, with their rounds as a
 /// strip of bars.
-pub(super) fn describe_steadiness(view: &View, views: usize) -> Vec<String> {
-    let line = |row: &Row| {
+pub(super) fn describe_steadiness(view: &RunView, views: usize) -> Vec<String> {
+    let line = |row: &ResultRow| {
         let found = row.summary.steady?;
         let rule = row.result.protocol.steady?;
-        let name = view.title_of(row, views);
-        let (rounds, strip) = (found.rounds, figures::strip(row.result));
-        Some(match found.at_s {
+        let name = view.format_row_title(row, views);
+        let (rounds, strip) = (found.round_count, figures::render_strip(row.result));
+        Some(match found.attained_at_s {
             Some(at_s) => format!(
                 "{name}: steady after {rounds} rounds, {} of load; the last {} count {strip}",
-                figures::time_us(at_s * 1e6),
+                figures::format_us(at_s * 1e6),
                 rule.window
             ),
             None => format!(
@@ -512,7 +531,7 @@ pub(super) fn describe_steadiness(view: &View, views: usize) -> Vec<String> {
 
 /// Lists the programs whose repetitions are not steady, as strips of bars. A single figure does not
 /// represent them.
-fn shapes(views: &[View]) -> Vec<String> {
+fn describe_shapes(views: &[RunView]) -> Vec<String> {
     let mut lines = Vec::new();
     for view in views {
         for row in view
@@ -520,15 +539,15 @@ fn shapes(views: &[View]) -> Vec<String> {
             .iter()
             .filter(|row| !row.summary.shape.is_steady() && row.summary.steady.is_none())
         {
-            let name = view.title_of(row, views.len());
-            let strip = figures::strip(row.result);
-            lines.push(format!("{name}: {} {strip}", row.summary.shape.words()));
+            let name = view.format_row_title(row, views.len());
+            let strip = figures::render_strip(row.result);
+            lines.push(format!("{name}: {} {strip}", row.summary.shape.label()));
         }
     }
     lines
 }
 
-fn legend(views: &[View]) -> Vec<String> {
+fn list_legend(views: &[RunView]) -> Vec<String> {
     let rows = views.iter().flat_map(|view| &view.rows);
     let mut lines = Vec::new();
     let mut calls = rows.clone().filter(|row| !load_table::is_shown(row));
@@ -544,8 +563,8 @@ fn legend(views: &[View]) -> Vec<String> {
             "KB/s until the last call returned (CPU share of the elapsed time){durable}"
         ));
     }
-    lines.extend(load_table::legend(rows.clone()));
-    lines.extend(relative_half_width(
+    lines.extend(load_table::list_legend(rows.clone()));
+    lines.extend(describe_relative_half_width(
         rows.clone().filter(|row| !pivot::is_pivoted(row.result)),
     ));
     if views
@@ -557,20 +576,22 @@ fn legend(views: &[View]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines.extend(figures::legend(rows));
+    lines.extend(figures::list_legend(rows));
     lines
 }
 
 /// Describes the methods by which the table's intervals were computed.
-fn relative_half_width<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
+fn describe_relative_half_width<'a>(
+    rows: impl Iterator<Item = &'a ResultRow<'a>>,
+) -> Option<String> {
     let mut methods = Vec::new();
     let mut widest: f64 = 1.0;
-    for interval in rows.filter_map(|row| row.summary.interval) {
-        if interval.method == Method::Exact {
+    for interval in rows.filter_map(|row| row.summary.speed_interval) {
+        if interval.method == IntervalMethod::ExactValue {
             continue;
         }
         methods.push(interval.method);
-        widest = widest.max(interval.widened_by);
+        widest = widest.max(interval.widening_factor);
     }
     methods.sort_unstable();
     methods.dedup();
@@ -579,7 +600,7 @@ fn relative_half_width<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<St
         return None;
     }
     let mut line = format!("95 %: interval by {}", names.join(" or "));
-    if methods.contains(&Method::StudentLog) {
+    if methods.contains(&IntervalMethod::StudentLog) {
         line += ", wide because the repetitions are few";
     }
     if widest >= 1.05 {

@@ -1,16 +1,16 @@
 //! Figures of the single targets where several ran a program concurrently, beside their sum.
 
-use super::document::{Block, Column, Grid, Group};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::figures;
-use super::view::{Row, View};
-use crate::summary::Summary;
+use super::view::{ResultRow, RunView};
+use crate::summary::ResultSummary;
 use diskperf_timeline::{ProgramResult, Run, World};
 
 /// Part of a result that one of several concurrent targets contributed.
 pub(super) struct TargetPart<'r> {
     /// Name of the target, as the user gave it.
     pub(super) target: &'r str,
-    pub(super) summary: Summary,
+    pub(super) summary: ResultSummary,
 }
 
 /// Divides a result into the parts of its targets, in their order; empty for a single target, or
@@ -23,7 +23,7 @@ pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<T
     }
     let part = |(drive, target)| TargetPart {
         target,
-        summary: Summary::from_result(&result_of_drive(result, drive)),
+        summary: ResultSummary::from_result(&result_of_drive(result, drive)),
     };
     (0..).zip(targets).map(part).collect()
 }
@@ -39,10 +39,10 @@ fn result_of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
 }
 
 /// Tabulates the parts of all targets, those of each program with their sum.
-pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
+pub(super) fn build_blocks(view: &RunView<'_>) -> Vec<DocumentBlock> {
     let mut keys = Vec::new();
-    let mut found: Vec<Summary> = Vec::new();
-    let measured = |row: &&Row<'_>| row.summary.kept > 0;
+    let mut found: Vec<ResultSummary> = Vec::new();
+    let measured = |row: &&ResultRow<'_>| row.summary.kept_count > 0;
     for row in view.rows.iter().filter(measured) {
         let parts = split_by_target(view.run, row.result);
         if parts.is_empty() {
@@ -58,20 +58,25 @@ pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
     if found.is_empty() {
         return Vec::new();
     }
-    let speed = |one: &Summary| (figures::speed(one.kb_per_s), figures::cpu(one.cpu_percent));
-    let durable = |one: &Summary| {
+    let speed = |one: &ResultSummary| {
+        (
+            figures::format_kb_per_s(one.kb_per_s),
+            figures::format_cpu_percent(one.cpu_percent),
+        )
+    };
+    let durable = |one: &ResultSummary| {
         one.durable_kb_per_s
-            .map_or_else(String::new, figures::speed)
+            .map_or_else(String::new, figures::format_kb_per_s)
     };
     let columns = vec![
-        Column::pairs("KB/s (CPU)", found.iter().map(speed).collect()),
-        Column::figures("durable\nKB/s", found.iter().map(durable).collect()),
+        Column::right_aligned_pairs("KB/s (CPU)", found.iter().map(speed).collect()),
+        Column::right_aligned("durable\nKB/s", found.iter().map(durable).collect()),
     ];
     vec![
-        Block::Section(format!("Each target of {}", view.name)),
-        Block::Grid(Grid {
-            key: Column::words("program, target", keys),
-            groups: vec![Group::new("", columns)],
+        DocumentBlock::Section(format!("Each target of {}", view.name)),
+        DocumentBlock::Grid(Grid {
+            key_column: Column::left_aligned("program, target", keys),
+            groups: vec![ColumnGroup::new("", columns)],
         }),
     ]
 }

@@ -1,10 +1,10 @@
 //! Contents of a block trace as tables, strips of bars, JSON and CSV.
 
-use super::csv::{Field, format_records, number};
-use super::document::{Block, Column, Grid, Group};
-use super::json::pretty;
-use crate::statistics::shape::strip;
-use crate::trace::Trace;
+use super::csv::{CsvField, format_number, format_records};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::json::render_pretty;
+use crate::statistics::shape::render_strip;
+use crate::trace::TraceReport;
 use diskperf_blocktrace::own::TracePart;
 use diskperf_blocktrace::summary::{
     ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, TraceSummary,
@@ -13,24 +13,24 @@ use diskperf_blocktrace::{DEVICES_MAX, Form, Notices};
 use diskperf_timeline::printable_line;
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
+pub(super) fn build_blocks(trace: &TraceReport) -> Vec<DocumentBlock> {
     let of = &trace.summary;
-    let mut all = vec![Block::Heading(format!(
+    let mut all = vec![DocumentBlock::Heading(format!(
         "{}: {} of {}{}",
         trace.files.join(", "),
         count_requests(of.totals.requests),
-        trace.form,
+        trace.format_name,
         trace
-            .part
+            .part_name
             .as_ref()
             .map_or(String::new(), |part| format!(", {part}"))
     ))];
     let about = describe_trace(trace);
     if !about.is_empty() {
-        all.push(Block::List(vec![about]));
+        all.push(DocumentBlock::List(vec![about]));
     }
     if of.totals.requests == 0 && trace.notices.line_counts.request_lines > 0 {
-        all.push(Block::List(vec![format!(
+        all.push(DocumentBlock::List(vec![format!(
             "the whole trace has {}",
             count_requests(trace.notices.line_counts.request_lines)
         )]));
@@ -39,41 +39,41 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
         return all;
     }
     all.extend([
-        Block::List(vec![format!(
+        DocumentBlock::List(vec![format!(
             "{} in {}{}: {} requests/s, {} MB/s",
             format_size(of.totals.bytes),
             format_duration(of.span_ns as f64),
-            devices(of),
-            rate(of.totals.requests as f64, 0, of),
-            rate(of.totals.bytes as f64 / 1e6, 2, of)
+            describe_devices(of),
+            format_rate(of.totals.requests as f64, 0, of),
+            format_rate(of.totals.bytes as f64 / 1e6, 2, of)
         )]),
-        Block::Grid(operations(&of.operations)),
-        Block::List(describe_ranges(of)),
+        DocumentBlock::Grid(build_operation_grid(&of.operations)),
+        DocumentBlock::List(describe_ranges(of)),
     ]);
     let times = describe_times(of);
     if !times.is_empty() {
-        all.push(Block::List(times));
+        all.push(DocumentBlock::List(times));
     }
     if of.totals.requests > 1 {
-        all.push(Block::List(strips(of)));
+        all.push(DocumentBlock::List(build_strips(of)));
     }
     match &of.reuse {
         Some(found) if found.footprint_blocks > 0.0 => {
-            all.push(Block::Grid(miss_ratio_grid(found)));
-            all.push(Block::List(vec![reuse(found)]));
+            all.push(DocumentBlock::Grid(build_miss_ratio_grid(found)));
+            all.push(DocumentBlock::List(vec![describe_reuse(found)]));
         }
         Some(_) => {}
-        None => all.push(Block::List(vec![REUSE_OMITTED.to_owned()])),
+        None => all.push(DocumentBlock::List(vec![REUSE_OMITTED.to_owned()])),
     }
     if of.devices.len() > 1 {
-        all.push(Block::Grid(device_grid(of)));
+        all.push(DocumentBlock::Grid(build_device_grid(of)));
     }
     if !trace.parts.is_empty() {
-        all.push(Block::Grid(parts(&trace.parts)));
+        all.push(DocumentBlock::Grid(build_part_grid(&trace.parts)));
     }
-    let notices = notices(trace);
+    let notices = list_notices(trace);
     if !notices.is_empty() {
-        all.push(Block::List(notices));
+        all.push(DocumentBlock::List(notices));
     }
     all
 }
@@ -85,7 +85,7 @@ fn count_requests(count: u64) -> String {
     }
 }
 
-fn devices(summary: &TraceSummary) -> String {
+fn describe_devices(summary: &TraceSummary) -> String {
     match summary.devices.as_slice() {
         [one] => format!(" on {}", one.device),
         all if all.len() >= DEVICES_MAX => format!(" on {} devices or more", all.len()),
@@ -95,7 +95,7 @@ fn devices(summary: &TraceSummary) -> String {
 
 /// Formats a rate per second with this many decimals; a dash where the trace covers no time. The
 /// covered time includes the resolution of the last timestamp.
-fn rate(amount: f64, decimals: usize, of: &TraceSummary) -> String {
+fn format_rate(amount: f64, decimals: usize, of: &TraceSummary) -> String {
     let coarse_ns = of.resolution.map_or(0, |of| of.resolution_ns);
     match of.span_ns {
         0 => "-".to_owned(),
@@ -121,11 +121,11 @@ fn format_duration(ns: f64) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn operations(all: &[OperationSummary]) -> Grid {
+fn build_operation_grid(all: &[OperationSummary]) -> Grid {
     let sum: u64 = all.iter().map(|of| of.totals.requests).sum();
     let bytes: u64 = all.iter().map(|of| of.totals.bytes).sum();
     let column = |of: &dyn Fn(&OperationSummary) -> String| all.iter().map(of).collect();
@@ -135,31 +135,31 @@ fn operations(all: &[OperationSummary]) -> Grid {
         })
     };
     Grid {
-        key: Column::words("operation", column(&|of| of.operation.to_owned())),
+        key_column: Column::left_aligned("operation", column(&|of| of.operation.to_owned())),
         groups: vec![
-            Group::new(
+            ColumnGroup::new(
                 "",
                 vec![
-                    Column::figures("requests", column(&|of| of.totals.requests.to_string())),
-                    Column::figures(
+                    Column::right_aligned("requests", column(&|of| of.totals.requests.to_string())),
+                    Column::right_aligned(
                         "share",
-                        column(&|of| percent(of.totals.requests as f64 / sum.max(1) as f64)),
+                        column(&|of| format_percent(of.totals.requests as f64 / sum.max(1) as f64)),
                     ),
-                    Column::figures("bytes", column(&|of| format_size(of.totals.bytes))),
-                    Column::figures(
+                    Column::right_aligned("bytes", column(&|of| format_size(of.totals.bytes))),
+                    Column::right_aligned(
                         "share of bytes",
-                        column(&|of| percent(of.totals.bytes as f64 / bytes.max(1) as f64)),
+                        column(&|of| format_percent(of.totals.bytes as f64 / bytes.max(1) as f64)),
                     ),
                 ],
             ),
-            Group::new(
+            ColumnGroup::new(
                 "response",
                 vec![
-                    Column::figures("mean", column(&|of| response(of, |ns| Some(ns.mean)))),
-                    Column::figures("p50", column(&|of| response(of, |ns| Some(ns.p50)))),
-                    Column::figures("p99", column(&|of| response(of, |ns| ns.p99))),
-                    Column::figures("p99.9", column(&|of| response(of, |ns| ns.p999))),
-                    Column::figures("max", column(&|of| response(of, |ns| Some(ns.value_max)))),
+                    Column::right_aligned("mean", column(&|of| response(of, |ns| Some(ns.mean)))),
+                    Column::right_aligned("p50", column(&|of| response(of, |ns| Some(ns.p50)))),
+                    Column::right_aligned("p99", column(&|of| response(of, |ns| ns.p99))),
+                    Column::right_aligned("p99.9", column(&|of| response(of, |ns| ns.p999))),
+                    Column::right_aligned("max", column(&|of| response(of, |ns| Some(ns.value_max)))),
                 ],
             ),
         ],
@@ -173,7 +173,7 @@ fn describe_ranges(summary: &TraceSummary) -> Vec<String> {
         let common: Vec<String> = summary
             .sizes
             .iter()
-            .map(|one| format!("{} {}", format_size(one.bytes), percent(one.share)))
+            .map(|one| format!("{} {}", format_size(one.bytes), format_percent(one.share)))
             .collect();
         lines.push(format!(
             "sizes: mean {}, p99 {}; commonest {}",
@@ -183,17 +183,17 @@ fn describe_ranges(summary: &TraceSummary) -> Vec<String> {
         ));
         lines.push(format!(
             "aligned to 4096 bytes {}, to 512 {}; addresses up to {}",
-            percent(summary.aligned_4096_share),
-            percent(summary.aligned_512_share),
+            format_percent(summary.aligned_4096_share),
+            format_percent(summary.aligned_512_share),
             format_size(summary.end_bytes_max)
         ));
         let locality = &summary.locality;
         lines.push(format!(
             "sequential: {} begin where the last one ended (runs of {:.1}), {} go on in one of 32 streams, {} begin within 128 KiB",
-            percent(locality.strictly_sequential_share),
+            format_percent(locality.strictly_sequential_share),
             locality.run_length_mean,
-            percent(locality.stream_sequential_share),
-            percent(locality.near_previous_share)
+            format_percent(locality.stream_sequential_share),
+            format_percent(locality.near_previous_share)
         ));
     }
     if summary.failed_requests > 0 {
@@ -234,7 +234,7 @@ fn describe_resolution(resolution: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so shorter times are unknown",
         format_duration(resolution.resolution_ns as f64),
-        percent(resolution.shared_times_share)
+        format_percent(resolution.shared_times_share)
     )
 }
 
@@ -252,7 +252,7 @@ fn describe_gaps(arrival_summary: &ArrivalSummary) -> String {
     ) {
         line += &format!(
             "; busiest second {peak:.1} times the mean, {} of the seconds idle",
-            percent(idle)
+            format_percent(idle)
         );
     }
     line
@@ -277,7 +277,7 @@ fn describe_dispersion(arrival_summary: &ArrivalSummary) -> Option<String> {
 }
 
 /// Draws requests, bytes and queue depth over time as strips of bars.
-fn strips(summary: &TraceSummary) -> Vec<String> {
+fn build_strips(summary: &TraceSummary) -> Vec<String> {
     let intervals = || summary.series.intervals_until(summary.span_ns).iter();
     let each = format_duration(summary.series.interval_ns as f64);
     let requests: Vec<f64> = intervals()
@@ -285,50 +285,54 @@ fn strips(summary: &TraceSummary) -> Vec<String> {
         .collect();
     let bytes: Vec<f64> = intervals().map(|one| one.bytes as f64).collect();
     let mut lines = vec![
-        format!("requests, each {each} {}", strip(&requests)),
-        format!("bytes    {} {}", " ".repeat(each.len() + 5), strip(&bytes)),
+        format!("requests, each {each} {}", render_strip(&requests)),
+        format!(
+            "bytes    {} {}",
+            " ".repeat(each.len() + 5),
+            render_strip(&bytes)
+        ),
     ];
     if summary.depth.is_some() {
         let depth: Vec<f64> = intervals().map(|one| one.depth).collect();
         lines.push(format!(
             "depth    {} {}",
             " ".repeat(each.len() + 5),
-            strip(&depth)
+            render_strip(&depth)
         ));
     }
     lines
 }
 
 /// Tabulates the cache misses by cache size, with a bar.
-fn miss_ratio_grid(of: &ReuseSummary) -> Grid {
-    const BAR: f64 = 40.0;
-    const ROWS_MAX: usize = 12;
+fn build_miss_ratio_grid(of: &ReuseSummary) -> Grid {
+    const BAR_WIDTH: f64 = 40.0;
+    const ROW_COUNT_MAX: usize = 12;
     let points = &of.miss_ratios;
     let octaves: Vec<_> = points
         .iter()
         .filter(|point| point.cache_bytes.is_power_of_two() || Some(*point) == points.last())
         .collect();
-    let octaves = &octaves[octaves.len().saturating_sub(ROWS_MAX)..];
+    let octaves = &octaves[octaves.len().saturating_sub(ROW_COUNT_MAX)..];
     Grid {
-        key: Column::figures(
+        key_column: Column::right_aligned(
             "LRU cache",
             octaves
                 .iter()
                 .map(|of| format_size(of.cache_bytes))
                 .collect(),
         ),
-        groups: vec![Group::new(
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures(
+                Column::right_aligned(
                     "misses",
-                    octaves.iter().map(|of| percent(of.share)).collect(),
+                    octaves.iter().map(|of| format_percent(of.share)).collect(),
                 ),
-                Column::words(
+                Column::left_aligned(
                     "",
                     octaves
                         .iter()
-                        .map(|of| "█".repeat((of.share * BAR).round() as usize))
+                        .map(|of| "█".repeat((of.share * BAR_WIDTH).round() as usize))
                         .collect(),
                 ),
             ],
@@ -339,12 +343,12 @@ fn miss_ratio_grid(of: &ReuseSummary) -> Grid {
 /// Remark in place of footprint and miss ratios, where they were not computed.
 const REUSE_OMITTED: &str = "footprint and reuse of blocks: left out, as requests are longer than 4 MiB on average and 16 GiB in all";
 
-fn reuse(reuse: &ReuseSummary) -> String {
+fn describe_reuse(reuse: &ReuseSummary) -> String {
     let size = |blocks: f64| format_size((blocks * reuse.block_bytes as f64) as u64);
     let sampled = match reuse.sampled_share < 1.0 {
         true => format!(
             "; from {} of the blocks (SHARDS)",
-            percent(reuse.sampled_share)
+            format_percent(reuse.sampled_share)
         ),
         false => String::new(),
     };
@@ -354,32 +358,35 @@ fn reuse(reuse: &ReuseSummary) -> String {
         size(reuse.read_blocks),
         size(reuse.written_blocks),
         size(reuse.read_and_written_blocks),
-        percent(reuse.hottest_percent_share)
+        format_percent(reuse.hottest_percent_share)
     )
 }
 
-fn device_grid(summary: &TraceSummary) -> Grid {
-    const LISTED: usize = 10;
-    let listed = &summary.devices[..summary.devices.len().min(LISTED)];
+fn build_device_grid(summary: &TraceSummary) -> Grid {
+    const DEVICE_COUNT_MAX: usize = 10;
+    let listed = &summary.devices[..summary.devices.len().min(DEVICE_COUNT_MAX)];
     let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
     Grid {
-        key: Column::words("device", column(&|at| listed[at].device.clone())),
-        groups: vec![Group::new(
+        key_column: Column::left_aligned("device", column(&|at| listed[at].device.clone())),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures(
+                Column::right_aligned(
                     "requests",
                     column(&|at| listed[at].totals.requests.to_string()),
                 ),
-                Column::figures("bytes", column(&|at| format_size(listed[at].totals.bytes))),
+                Column::right_aligned("bytes", column(&|at| format_size(listed[at].totals.bytes))),
             ],
         )],
     }
 }
 
 /// Describes the trace's own metadata, without the parts meant for programs.
-fn describe_trace(trace: &Trace) -> String {
-    let said = trace.about.iter().filter(|one| !one.name.contains("JSON"));
+fn describe_trace(trace: &TraceReport) -> String {
+    let said = trace
+        .metadata
+        .iter()
+        .filter(|one| !one.name.contains("JSON"));
     let said: Vec<String> = said
         .map(|one| {
             format!(
@@ -392,33 +399,33 @@ fn describe_trace(trace: &Trace) -> String {
     said.join(", ")
 }
 
-fn parts(parts: &[TracePart]) -> Grid {
-    const LISTED: usize = 20;
-    let listed = &parts[..parts.len().min(LISTED)];
+fn build_part_grid(parts: &[TracePart]) -> Grid {
+    const PART_COUNT_MAX: usize = 20;
+    let listed = &parts[..parts.len().min(PART_COUNT_MAX)];
     let seconds = |ns: u64| format!("{:.6}", ns as f64 / 1e9);
     let column = |text: &dyn Fn(&TracePart) -> String| listed.iter().map(text).collect();
     let numbers = (1..=listed.len()).map(|number| number.to_string());
-    let title = match parts.len() > LISTED {
-        true => format!("the first {LISTED} of {} parts", parts.len()),
+    let title = match parts.len() > PART_COUNT_MAX {
+        true => format!("the first {PART_COUNT_MAX} of {} parts", parts.len()),
         false => String::new(),
     };
     Grid {
-        key: Column::figures("part", numbers.collect()),
-        groups: vec![Group::new(
+        key_column: Column::right_aligned("part", numbers.collect()),
+        groups: vec![ColumnGroup::new(
             title,
             vec![
-                Column::folded(
+                Column::left_aligned_folded(
                     "of",
                     column(&|part| printable_line(&part.name).into_owned()),
                     60,
                 ),
-                Column::figures("from s", column(&|part| seconds(part.start_ns))),
-                Column::figures(
+                Column::right_aligned("from s", column(&|part| seconds(part.start_ns))),
+                Column::right_aligned(
                     "to s",
                     column(&|part| part.end_ns.map_or("-".to_owned(), seconds)),
                 ),
-                Column::figures("requests", column(&|part| part.request_count.to_string())),
-                Column::words(
+                Column::right_aligned("requests", column(&|part| part.request_count.to_string())),
+                Column::left_aligned(
                     "counts",
                     column(&|part| if part.is_counted { "yes" } else { "no" }.to_owned()),
                 ),
@@ -427,7 +434,7 @@ fn parts(parts: &[TracePart]) -> Grid {
     }
 }
 
-fn counted_lines(count: u64) -> String {
+fn format_line_count(count: u64) -> String {
     match count {
         1 => "1 line".to_owned(),
         count => format!("{count} lines"),
@@ -443,7 +450,7 @@ fn describe_notices(notices: &Notices) -> Option<String> {
     (!is_plain && lines.line_count > 0).then(|| {
         format!(
             "{} read: {} begin a request, {} say more of one, {} are headings, comments or empty",
-            counted_lines(lines.line_count),
+            format_line_count(lines.line_count),
             lines.request_lines,
             lines.update_lines,
             lines.other_lines
@@ -451,16 +458,18 @@ fn describe_notices(notices: &Notices) -> Option<String> {
     })
 }
 
-fn notices(trace: &Trace) -> Vec<String> {
+fn list_notices(trace: &TraceReport) -> Vec<String> {
     let of = &trace.notices;
     let mut lines: Vec<String> = describe_notices(of).into_iter().collect();
     let dropped =
         of.dropped_lines
             .iter()
-            .map(|(why, count)| match trace.form == Form::Diskperf.name() {
+            .map(
+            |(why, count)| match trace.format_name == Form::Diskperf.name() {
                 true => format!("{count} {why}"),
-                false => format!("left out: {} of {why}", counted_lines(*count)),
-            });
+                false => format!("left out: {} of {why}", format_line_count(*count)),
+            },
+        );
     lines.extend(dropped);
     if of.out_of_order_requests > 0 {
         lines.push(format!(
@@ -493,19 +502,19 @@ fn notices(trace: &Trace) -> Vec<String> {
     lines
 }
 
-pub(super) fn json(trace: &Trace) -> String {
-    pretty(trace)
+pub(super) fn render_json(trace: &TraceReport) -> String {
+    render_pretty(trace)
 }
 
 /// Formats the miss ratios as CSV, one line for each cache size.
-pub(super) fn csv(trace: &Trace) -> String {
+pub(super) fn render_csv(trace: &TraceReport) -> String {
     let reuse = trace.summary.reuse.iter();
     let points = reuse.flat_map(|reuse| &reuse.miss_ratios);
-    let records: Vec<Vec<Field>> = points
+    let records: Vec<Vec<CsvField>> = points
         .map(|point| {
             vec![
                 ("cache_bytes", point.cache_bytes.to_string()),
-                ("miss_share", number(point.share)),
+                ("miss_share", format_number(point.share)),
             ]
         })
         .collect();

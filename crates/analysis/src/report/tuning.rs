@@ -4,45 +4,55 @@ mod cliffs;
 mod data;
 mod surface;
 
-pub(super) use data::{csv, json};
+pub(super) use data::{render_csv, render_json};
 
-use super::document::{Block, Column, Grid, Group};
+use super::document::{Column, ColumnGroup, DocumentBlock, Grid};
 use super::unwritten;
 use crate::comparison::Judgement;
 use crate::tuning::{
-    CLIFF_SHARE, Cliff, Goal, P99_CALLS_MIN, Places, Searched, Spread, Standing, Tuned,
+    BestStanding, CLIFF_LOSS_SHARE_MIN, GridPoint, P99_CALLS_MIN, ParameterCliff, SearchKind,
+    SeedSpread, TuningGoal, TuningResult,
 };
-use crate::tuning::{Extent, Step};
+use crate::tuning::{ParameterStep, ValueRange};
 use diskperf_timeline::units::format_size;
 
 /// Formats the result of a tuning search as a report.
-pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
-    let Some(best) = tuned.best() else {
-        return vec![Block::Heading(heading(tuned)), Block::List(remarks(tuned))];
+pub(super) fn build_blocks(tuned: &TuningResult) -> Vec<DocumentBlock> {
+    let Some(best) = tuned.best_point() else {
+        return vec![
+            DocumentBlock::Heading(format_heading(tuned)),
+            DocumentBlock::List(list_remarks(tuned)),
+        ];
     };
     let mut blocks = vec![
-        Block::Heading(heading(tuned)),
-        Block::Grid(answer(tuned, best)),
+        DocumentBlock::Heading(format_heading(tuned)),
+        DocumentBlock::Grid(build_answer_grid(tuned, best)),
     ];
-    let cliffs = tuned.cliffs();
+    let cliffs = tuned.find_cliffs();
     let verdict = describe_verdict(tuned, best, &cliffs);
     if !verdict.is_empty() {
-        blocks.push(Block::List(verdict));
+        blocks.push(DocumentBlock::List(verdict));
     }
-    blocks.extend(surface::blocks(tuned, best));
-    let steps = tuned.steps(best);
+    blocks.extend(surface::build_blocks(tuned, best));
+    let steps = tuned.list_steps(best);
     if !steps.is_empty() {
-        let label = tuned.standing(best).label();
-        blocks.push(Block::Section(format!("One step from the {label}:")));
-        blocks.push(Block::Grid(steps_grid(&steps)));
+        let label = tuned.standing_of_best(best).label();
+        blocks.push(DocumentBlock::Section(format!(
+            "One step from the {label}:"
+        )));
+        blocks.push(DocumentBlock::Grid(build_step_grid(&steps)));
     }
-    blocks.extend(cliffs::blocks(tuned, best, &cliffs));
-    blocks.push(Block::List(remarks(tuned)));
+    blocks.extend(cliffs::build_blocks(tuned, best, &cliffs));
+    blocks.push(DocumentBlock::List(list_remarks(tuned)));
     blocks
 }
 
-pub(super) fn heading(tuned: &Tuned) -> String {
-    let keys: Vec<&str> = tuned.keys.iter().map(|key| key.path.as_str()).collect();
+pub(super) fn format_heading(tuned: &TuningResult) -> String {
+    let keys: Vec<&str> = tuned
+        .parameters
+        .iter()
+        .map(|key| key.path.as_str())
+        .collect();
     format!(
         "{} on {}: best {} over {}",
         tuned.suite,
@@ -61,7 +71,7 @@ fn format_figure(value: f64) -> String {
     }
 }
 
-fn percent(gain: f64) -> String {
+fn format_percent(gain: f64) -> String {
     let percent = 100.0 * gain;
     // A minus before nothing says nothing.
     let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
@@ -69,69 +79,77 @@ fn percent(gain: f64) -> String {
 }
 
 /// Tabulates the best, the safe and today's settings, with their figures and gains.
-fn answer(tuned: &Tuned, best: &Places) -> Grid {
-    let spread = tuned.spread.as_ref();
+fn build_answer_grid(tuned: &TuningResult, best: &GridPoint) -> Grid {
+    let spread = tuned.seed_spread.as_ref();
     let own: Vec<String> = tuned
-        .keys
+        .parameters
         .iter()
-        .map(|key| format!("{}={}", key.path, key.today.as_deref().unwrap_or("unset")))
+        .map(|key| {
+            format!(
+                "{}={}",
+                key.path,
+                key.today_value.as_deref().unwrap_or("unset")
+            )
+        })
         .collect();
-    let row = |name, places: &Places, gain_over_seeds| AnswerRow {
+    let row = |name, places: &GridPoint, gain_over_seeds| AnswerRow {
         name,
-        settings: tuned.settings(places),
-        value: tuned.value(places),
-        unwritten: tuned.unwritten_share(places),
-        gain: tuned
+        settings: tuned.describe_settings(places),
+        value: tuned.goal_value(places),
+        unwritten_share: tuned.unwritten_share(places),
+        gain_over_today: tuned
             .gain_over_today(places)
             .filter(|_| !tuned.is_today(places)),
         gain_over_seeds,
     };
-    let standing = tuned.standing(best);
+    let standing = tuned.standing_of_best(best);
     let mut rows = vec![row(
         standing.label(),
         best,
-        spread.map(|spread| &spread.best),
+        spread.map(|spread| &spread.best_values),
     )];
-    let safe = tuned.safe().filter(|_| standing != Standing::Unproven);
+    let safe = tuned
+        .safe_point()
+        .filter(|_| standing != BestStanding::Unproven);
     if let Some(safe) = safe {
-        rows.push(row("safe", safe, spread.map(|spread| &spread.safe)));
+        rows.push(row("safe", safe, spread.map(|spread| &spread.safe_values)));
     }
     rows.push(AnswerRow {
         name: "today",
         settings: own.join(", "),
         value: tuned.today_value(),
-        unwritten: tuned.today_unwritten_share(),
-        gain: None,
-        gain_over_seeds: spread.map(|spread| &spread.today),
+        unwritten_share: tuned.today_unwritten_share(),
+        gain_over_today: None,
+        gain_over_seeds: spread.map(|spread| &spread.today_values),
     });
     let extent = |gain_over_seeds: Option<&Vec<f64>>| {
         gain_over_seeds
-            .and_then(|gain_over_seeds| Extent::from_values(gain_over_seeds))
-            .map_or(String::new(), range)
+            .and_then(|gain_over_seeds| ValueRange::from_values(gain_over_seeds))
+            .map_or(String::new(), format_range)
     };
     let column = |of: &dyn Fn(&AnswerRow<'_>) -> String| rows.iter().map(of).collect();
-    let gain_over_seeds = spread.map_or(String::new(), |spread| match spread.phases {
-        1 => seeds(spread),
-        phases => format!("{} x {phases} phases", seeds(spread)),
+    let gain_over_seeds = spread.map_or(String::new(), |spread| match spread.phase_count {
+        1 => describe_seed_count(spread),
+        phases => format!("{} x {phases} phases", describe_seed_count(spread)),
     });
     Grid {
-        key: Column::words("", column(&|row| row.name.to_owned())),
-        groups: vec![Group::new(
+        key_column: Column::left_aligned("", column(&|row| row.name.to_owned())),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::words("settings", column(&|row| row.settings.clone())),
-                Column::figures(
+                Column::left_aligned("settings", column(&|row| row.settings.clone())),
+                Column::right_aligned(
                     tuned.goal.quantity(),
                     column(&|row| {
                         let value = row.value.map_or(String::new(), format_figure);
-                        value + unwritten::mark(row.unwritten)
+                        value + unwritten::mark_of_share(row.unwritten_share)
                     }),
                 ),
-                Column::figures(
+                Column::right_aligned(
                     "gain",
-                    column(&|row| row.gain.map_or(String::new(), percent)),
+                    column(&|row| row.gain_over_today.map_or(String::new(), format_percent)),
                 ),
-                Column::figures(&gain_over_seeds, column(&|row| extent(row.gain_over_seeds))),
+                Column::right_aligned(&gain_over_seeds, column(&|row| extent(row.gain_over_seeds))),
             ],
         )],
     }
@@ -142,30 +160,34 @@ struct AnswerRow<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
-    unwritten: Option<f64>,
+    unwritten_share: Option<f64>,
     /// Gain of the settings over today's, as a share.
-    gain: Option<f64>,
+    gain_over_today: Option<f64>,
     /// Values of the goal with the settings, for each seed and spindle phase.
     gain_over_seeds: Option<&'a Vec<f64>>,
 }
 
-fn range(extent: Extent) -> String {
-    let (least, most) = (format_figure(extent.least), format_figure(extent.most));
+fn format_range(extent: ValueRange) -> String {
+    let (least, most) = (format_figure(extent.min), format_figure(extent.max));
     match least == most {
         true => least,
         false => format!("{least} to {most}"),
     }
 }
 
-fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
+fn describe_verdict(
+    tuned: &TuningResult,
+    best: &GridPoint,
+    cliffs: &[ParameterCliff],
+) -> Vec<String> {
     let mut verdict = Vec::new();
-    let standing = tuned.standing(best);
-    match (&tuned.samples, &tuned.spread, standing) {
-        (Some(samples), ..) => verdict.push(match samples.against_today(best) {
+    let standing = tuned.standing_of_best(best);
+    match (&tuned.samples, &tuned.seed_spread, standing) {
+        (Some(samples), ..) => verdict.push(match samples.compare_with_today(best) {
             Some(judged) => compare_with_today(judged, standing),
             None => "none of the tried settings is better than today's".to_owned(),
         }),
-        (None, _, Standing::AsGood) => {
+        (None, _, BestStanding::AsGoodAsToday) => {
             verdict.push("today's settings are as good as the best".to_owned());
         }
         (None, spread, _) => {
@@ -173,8 +195,8 @@ fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Strin
             verdict.extend(spread.and_then(|spread| describe_seeds(tuned.goal, spread, standing)));
         }
     }
-    verdict.extend(cliffs::advice(tuned, best, cliffs));
-    if standing == Standing::Unproven {
+    verdict.extend(cliffs::list_advice(tuned, best, cliffs));
+    if standing == BestStanding::Unproven {
         return verdict;
     }
     for (path, value) in tuned.parameters_at_range_end() {
@@ -185,25 +207,27 @@ fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Strin
     verdict
 }
 
-const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
+const KEEP_TODAY_ADVICE: &str = "nothing is shown to be better than today's settings: keep them";
 
 /// Describes the gain of the best settings over the target's current ones, by the repetitions.
-fn compare_with_today(judged: Judgement, standing: Standing) -> String {
+fn compare_with_today(judged: Judgement, standing: BestStanding) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
             " (99 %: {} to {})",
-            percent(interval.low - 1.0),
-            percent(interval.high - 1.0)
+            format_percent(interval.min - 1.0),
+            format_percent(interval.max - 1.0)
         )
     });
     let advice = match standing {
-        Standing::Better | Standing::AsGood => "the best settings are better than today's",
-        Standing::Unproven => KEEP,
+        BestStanding::Better | BestStanding::AsGoodAsToday => {
+            "the best settings are better than today's"
+        }
+        BestStanding::Unproven => KEEP_TODAY_ADVICE,
     };
     let gain = judged
         .ratio
-        .map_or(String::new(), |ratio| percent(ratio - 1.0));
-    format!("{}: {gain}{interval}; {advice}", judged.verdict.words())
+        .map_or(String::new(), |ratio| format_percent(ratio - 1.0));
+    format!("{}: {gain}{interval}; {advice}", judged.verdict.label())
 }
 
 fn format_loss(gain: f64) -> String {
@@ -211,65 +235,65 @@ fn format_loss(gain: f64) -> String {
     format!("{lost:.1} %")
 }
 
-fn describe_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
+fn describe_seeds(goal: TuningGoal, spread: &SeedSpread, standing: BestStanding) -> Option<String> {
     let gains = spread.gains(goal);
-    let extent = Extent::from_values(&gains)?;
+    let extent = ValueRange::from_values(&gains)?;
     let faster = gains.iter().filter(|gain| **gain > 0.0).count();
-    let (least, most) = (percent(extent.least), percent(extent.most));
+    let (least, most) = (format_percent(extent.min), format_percent(extent.max));
     let range = match least == most {
         true => String::new(),
         false => format!(" ({least} to {most})"),
     };
-    let phases = match spread.phases {
+    let phases = match spread.phase_count {
         1 => String::new(),
         phases => format!(" and {phases} spindle phases of each"),
     };
     let advice = match standing {
-        Standing::Better | Standing::AsGood => String::new(),
-        Standing::Unproven => format!("; {KEEP}"),
+        BestStanding::Better | BestStanding::AsGoodAsToday => String::new(),
+        BestStanding::Unproven => format!("; {KEEP_TODAY_ADVICE}"),
     };
     Some(format!(
         "over {}{phases}, the {} settings gain {}{range} over today's and are better in {faster} of {} pairs{advice}",
-        seeds(spread),
+        describe_seed_count(spread),
         standing.label(),
-        percent(extent.median),
+        format_percent(extent.median),
         gains.len()
     ))
 }
 
-fn seeds(spread: &Spread) -> String {
-    match spread.seeds {
+fn describe_seed_count(spread: &SeedSpread) -> String {
+    match spread.seed_count {
         1 => "1 seed".to_owned(),
         seeds => format!("{seeds} seeds"),
     }
 }
 
-fn steps_grid(steps: &[Step]) -> Grid {
-    let column = |of: &dyn Fn(&Step) -> String| steps.iter().map(of).collect();
-    let remark = |step: &Step| match (step.gain, step.cliff) {
+fn build_step_grid(steps: &[ParameterStep]) -> Grid {
+    let column = |of: &dyn Fn(&ParameterStep) -> String| steps.iter().map(of).collect();
+    let remark = |step: &ParameterStep| match (step.gain, step.is_cliff) {
         (None, _) => "impossible",
         (_, true) => "a cliff",
         _ => "",
     };
     Grid {
-        key: Column::words("", column(&|step| step.path.clone())),
-        groups: vec![Group::new(
+        key_column: Column::left_aligned("", column(&|step| step.path.clone())),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("from", column(&|step| step.from.clone())),
-                Column::figures("to", column(&|step| step.to.clone())),
-                Column::figures(
+                Column::right_aligned("from", column(&|step| step.from_value.clone())),
+                Column::right_aligned("to", column(&|step| step.to_value.clone())),
+                Column::right_aligned(
                     "gain",
-                    column(&|step| step.gain.map_or(String::new(), percent)),
+                    column(&|step| step.gain.map_or(String::new(), format_percent)),
                 ),
-                Column::words(" ", column(&|step| remark(step).to_owned())),
+                Column::left_aligned(" ", column(&|step| remark(step).to_owned())),
             ],
         )],
     }
 }
 
 /// Describes how the search was made, with all further remarks.
-fn remarks(tuned: &Tuned) -> Vec<String> {
+fn list_remarks(tuned: &TuningResult) -> Vec<String> {
     let mut remarks = vec![describe_search(tuned)];
     if tuned.programs.len() > 1 {
         remarks.push(format!(
@@ -285,10 +309,10 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if tuned.method.from_store > 0 {
+    if tuned.method.from_store_count > 0 {
         remarks.push(format!(
             "{} of {} points from the store; --fresh runs them again",
-            tuned.method.from_store, tuned.method.tried
+            tuned.method.from_store_count, tuned.method.tried_count
         ));
     }
     let idle = tuned.parameters_without_effect();
@@ -298,15 +322,15 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     remarks.extend(describe_impossible(tuned));
     remarks.push(format!(
         "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect{}",
-        100.0 * CLIFF_SHARE,
+        100.0 * CLIFF_LOSS_SHARE_MIN,
         describe_uncertainty(tuned)
     ));
     let points = tuned.points.keys();
     let unwritten = points.map(|places| tuned.unwritten_share(places));
-    remarks.extend(unwritten::legend(
+    remarks.extend(unwritten::format_legend(
         unwritten.chain([tuned.today_unwritten_share()]),
     ));
-    let doubtful = tuned.doubtful();
+    let doubtful = tuned.uncertain_parameter_count();
     if doubtful > 0 {
         remarks.push(format!(
             "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {P99_CALLS_MIN} calls in a repetition, too few to tell a cliff from chance; use a larger --size",
@@ -318,14 +342,14 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
 }
 
 /// Describes the known random variation that a cliff must exceed.
-fn describe_uncertainty(tuned: &Tuned) -> String {
-    let (repetitions, discarded) = tuned.method.repetitions;
+fn describe_uncertainty(tuned: &TuningResult) -> String {
+    let (repetitions, discarded) = tuned.method.repetition_range;
     let counted = repetitions.saturating_sub(discarded);
     if tuned.samples.is_some() {
         return ", and of which visits in the same rounds show that it is no chance".to_owned();
     }
     match tuned.goal {
-        Goal::Latency => {
+        TuningGoal::Latency => {
             let fall = tuned.cliff_loss_range().map(|(least, most)| {
                 let (least, most) = (format_loss(-least), format_loss(-most));
                 match least == most {
@@ -338,33 +362,37 @@ fn describe_uncertainty(tuned: &Tuned) -> String {
                 fall.unwrap_or_default()
             )
         }
-        Goal::Throughput if counted > 1 => ", and beyond what repetitions differ by".to_owned(),
-        Goal::Throughput => "; what chance does to one repetition is not known".to_owned(),
-        Goal::Cpu => "; what chance does to the processor time is not known".to_owned(),
+        TuningGoal::Throughput if counted > 1 => {
+            ", and beyond what repetitions differ by".to_owned()
+        }
+        TuningGoal::Throughput => "; what chance does to one repetition is not known".to_owned(),
+        TuningGoal::Cpu => "; what chance does to the processor time is not known".to_owned(),
     }
 }
 
-fn describe_search(tuned: &Tuned) -> String {
+fn describe_search(tuned: &TuningResult) -> String {
     let method = &tuned.method;
     let mut sizes: Vec<String> = method.size_bytes.iter().copied().map(format_size).collect();
     sizes.dedup();
-    let (repetitions, discarded) = method.repetitions;
-    let how = match method.search {
-        Searched::Exhaustive => format!("all {} combinations were tried", method.combinations),
-        Searched::Descent { screened, starts } => {
+    let (repetitions, discarded) = method.repetition_range;
+    let how = match method.kind {
+        SearchKind::Exhaustive => {
+            format!("all {} combinations were tried", method.combination_count)
+        }
+        SearchKind::Descent { screened, starts } => {
             let screening = match screened {
                 0 => String::new(),
                 runs => format!(
                     ", the next from successive halving ({runs} more runs at a quarter and half of the size)"
                 ),
             };
-            let around = match method.around {
+            let around = match method.neighbour_count {
                 0 => String::new(),
                 around => format!(", {around} of them afterwards for the cliff"),
             };
             format!(
                 "coordinate descent from {starts} starts, the first from today's settings{screening}: {} of {} combinations were tried{around}; the budget was {}",
-                method.tried, method.combinations, method.budget
+                method.tried_count, method.combination_count, method.run_budget
             )
         }
     };
@@ -381,17 +409,17 @@ fn describe_search(tuned: &Tuned) -> String {
     )
 }
 
-fn describe_impossible(tuned: &Tuned) -> Option<String> {
+fn describe_impossible(tuned: &TuningResult) -> Option<String> {
     let mut points = tuned.points.iter();
     let (places, why) = points.find_map(|(places, outcome)| match outcome {
-        crate::tuning::Outcome::Impossible(why) => Some((places, why)),
-        crate::tuning::Outcome::Ran(_) => None,
+        crate::tuning::PointOutcome::Impossible(why) => Some((places, why)),
+        crate::tuning::PointOutcome::Measured(_) => None,
     })?;
     Some(format!(
         "impossible (-): {} of the {} tried; the first is {}: {why}",
-        tuned.method.impossible,
-        tuned.method.tried,
-        tuned.settings(places)
+        tuned.method.impossible_count,
+        tuned.method.tried_count,
+        tuned.describe_settings(places)
     ))
 }
 

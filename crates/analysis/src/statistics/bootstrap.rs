@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 
 /// Seed of every resampling. It is fixed, so that a stored run always prints
 /// the same interval.
-pub const SEED: u64 = 1983;
+pub const RESAMPLING_SEED: u64 = 1983;
 
 /// Number of resamples. At six values the outermost quantile in use has 24 of them beyond it.
-const RESAMPLES: usize = 10_000;
+const RESAMPLE_COUNT: usize = 10_000;
 
 /// Returns (median, low, high); `None` for fewer than two values.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
@@ -30,8 +30,8 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let center = median_of_sorted(&sorted)?;
-    let medians = resampled_medians(&sorted);
-    let tail = expanded_tail(n, confidence);
+    let medians = resample_medians(&sorted);
+    let tail = expanded_tail_probability(n, confidence);
     Some((
         center,
         quantile_of_sorted(&medians, tail)?,
@@ -43,12 +43,12 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64
 ///
 /// A resample of sorted values is a count for each of them. Its median is one of the values or the
 /// mean of two, so only the pairs that occur need sorting.
-fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
+fn resample_medians(sorted: &[f64]) -> Vec<f64> {
     let n = sorted.len();
-    let mut generator = Pcg64Mcg::seed_from_u64(SEED);
+    let mut generator = Pcg64Mcg::seed_from_u64(RESAMPLING_SEED);
     let mut counts = vec![0_usize; n];
     let mut pairs: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for _ in 0..RESAMPLES {
+    for _ in 0..RESAMPLE_COUNT {
         counts.fill(0);
         for _ in 0..n {
             // A multiplied 32-bit number is uniform to within n / 2^32.
@@ -87,7 +87,7 @@ fn middle_indices(counts: &[usize]) -> (usize, usize) {
 }
 
 /// Returns the share of the resampled medians beyond each end of the interval.
-fn expanded_tail(n: usize, confidence: f64) -> f64 {
+fn expanded_tail_probability(n: usize, confidence: f64) -> f64 {
     let n = n as f64;
     let t = student_quantile(0.5 + 0.5 * confidence, n - 1.0);
     normal_cdf(-t * (n / (n - 1.0)).sqrt())

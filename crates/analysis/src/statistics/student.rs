@@ -15,7 +15,7 @@ pub fn student_quantile(p: f64, degrees: f64) -> f64 {
     while below(high) && high < 1e12 {
         high *= 2.0;
     }
-    bisect(below, 0.0, high)
+    bisect_root(below, 0.0, high)
 }
 
 /// Returns P(T <= t) for t >= 0, by Abramowitz and Stegun 26.7.1 with the incomplete beta function.
@@ -25,7 +25,7 @@ fn student_cdf(t: f64, degrees: f64) -> f64 {
 }
 
 /// Returns the smallest value of [low, high] at which `below` turns false.
-fn bisect(below: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
+fn bisect_root(below: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     // 200 halvings exhaust the 53 bits of any bracket used here.
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
@@ -61,8 +61,14 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 }
 
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
+    const DENOMINATOR_MIN: f64 = 1e-300;
+    let away_from_zero = |value: f64| {
+        if value.abs() < DENOMINATOR_MIN {
+            DENOMINATOR_MIN
+        } else {
+            value
+        }
+    };
     let mut c = 1.0;
     let mut d = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut fraction = d;

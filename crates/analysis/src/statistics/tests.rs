@@ -74,14 +74,14 @@ fn two_to_five_values_get_student_t_on_logarithms() {
         ),
     ] {
         let interval = median_interval(&values).unwrap();
-        assert_eq!(interval.method, Method::StudentLog);
+        assert_eq!(interval.method, IntervalMethod::StudentLog);
         let narrowed = |end: f64| {
-            let logs = logarithms(&values).unwrap();
+            let logs = take_logarithms(&values).unwrap();
             let center = mean(&logs).unwrap();
-            libm::exp(center + (libm::log(end) - center) / interval.widened_by)
+            libm::exp(center + (libm::log(end) - center) / interval.widening_factor)
         };
-        close("low", narrowed(interval.low), low, 1e-11);
-        close("high", narrowed(interval.high), high, 1e-11);
+        close("low", narrowed(interval.min), low, 1e-11);
+        close("high", narrowed(interval.max), high, 1e-11);
     }
 }
 
@@ -99,12 +99,12 @@ fn six_or_more_get_a_bootstrap() {
         let values = &values[..n];
         assert_eq!(median(values), Some(center));
         let interval = median_interval(values).unwrap();
-        assert_eq!(interval.method, Method::BootstrapMedian);
-        assert_eq!(interval.widened_by, 1.0, "this series alternates");
+        assert_eq!(interval.method, IntervalMethod::BootstrapMedian);
+        assert_eq!(interval.widening_factor, 1.0, "this series alternates");
         // The median of an even number is that of the logarithms: half a
         // thousandth beside the arithmetic one.
-        close("low", interval.low, low, 5e-4);
-        close("high", interval.high, high, 5e-4);
+        close("low", interval.min, low, 5e-4);
+        close("high", interval.max, high, 5e-4);
         assert_eq!(median_interval(values), Some(interval), "the seed is fixed");
     }
 }
@@ -124,7 +124,7 @@ fn invalid_samples_have_no_interval() {
     assert_eq!(median_interval(&[1e300, 1e-300]), None);
     for n in [2, 5, 6, 30] {
         let interval = median_interval(&vec![7.0; n]).unwrap();
-        assert_eq!((interval.low, interval.high), (7.0, 7.0));
+        assert_eq!((interval.min, interval.max), (7.0, 7.0));
     }
 }
 
@@ -132,19 +132,19 @@ fn invalid_samples_have_no_interval() {
 fn drift_widens_and_alternation_does_not_narrow() {
     let drifting: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i)).collect();
     let alternating: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i % 2)).collect();
-    assert_eq!(drift::autocorrelation(&[&drifting]), 0.9);
+    assert_eq!(drift::lag_one_autocorrelation(&[&drifting]), 0.9);
     // Twenty count for two at least.
-    assert!((drift::widening(&[&drifting]) - 10f64.sqrt()).abs() < 1e-12);
+    assert!((drift::widening_factor(&[&drifting]) - 10f64.sqrt()).abs() < 1e-12);
     let long: Vec<f64> = (0..60).map(|i| 100.0 + f64::from(i)).collect();
-    assert!((drift::widening(&[&long]) - 19f64.sqrt()).abs() < 1e-12);
-    assert_eq!(drift::widening(&[&alternating]), 1.0);
+    assert!((drift::widening_factor(&[&long]) - 19f64.sqrt()).abs() < 1e-12);
+    assert_eq!(drift::widening_factor(&[&alternating]), 1.0);
     assert_eq!(
-        drift::widening(&[&[5.0, 7.0]]),
+        drift::widening_factor(&[&[5.0, 7.0]]),
         1.0,
         "two tell nothing of drift"
     );
-    assert_eq!(drift::widening(&[&[], &[5.0]]), 1.0);
-    assert_eq!(drift::widening(&[]), 1.0);
+    assert_eq!(drift::widening_factor(&[&[], &[5.0]]), 1.0);
+    assert_eq!(drift::widening_factor(&[]), 1.0);
 }
 
 /// Standard normal values.
@@ -188,7 +188,7 @@ fn intervals_of_eight_repetitions_hold_the_median_as_often_as_they_say() {
             let min = values.iter().copied().fold(f64::INFINITY, f64::min);
             let max = values.iter().copied().fold(0.0, f64::max);
             covered += usize::from(interval.contains(130.0));
-            wide += usize::from(span((interval.low, interval.high)) > 2.0 * span((min, max)));
+            wide += usize::from(span((interval.min, interval.max)) > 2.0 * span((min, max)));
         }
         let share = covered as f64 / TRIALS as f64;
         assert!(share >= covered_min, "{correlation}, seed {SEED}: {share}");

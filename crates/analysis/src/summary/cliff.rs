@@ -9,14 +9,14 @@ pub(crate) const FLASH_UNIT_BYTES: u64 = 4096;
 /// Cache of a drive that accepts writes faster than its media do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WriteCache {
+pub enum CliffCache {
     /// SLC cache: flash cells used with one bit each.
     Slc,
     /// Media cache: tracks of a shingled disk that are not shingled, with their map.
     Media,
 }
 
-impl WriteCache {
+impl CliffCache {
     /// Returns the name of the cache in tables for programs: `slc`.
     pub fn name(self) -> &'static str {
         match self {
@@ -30,12 +30,14 @@ impl WriteCache {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CacheCliff {
     /// Write cache of the drive that was full.
-    pub cache: WriteCache,
+    pub cache: CliffCache,
     /// Bytes that the program had written by then, including repetitions that do not count; 0 where
     /// the cache was full from the start.
-    pub at_bytes: u64,
+    #[serde(rename = "at_bytes")]
+    pub written_bytes_at_cliff: u64,
     /// Share of the written bytes that came after the cliff, in the repetitions that count.
-    pub past_share: f64,
+    #[serde(rename = "past_share")]
+    pub past_cache_share: f64,
 }
 
 /// Bytes that a repetition wrote to drives of one kind.
@@ -49,28 +51,28 @@ struct WrittenBytes {
 impl CacheCliff {
     /// Returns the cache cliff of a result, if one was crossed.
     pub fn from_result(result: &ProgramResult) -> Option<Self> {
-        let slc = Self::from_writes(result, WriteCache::Slc, |one| {
+        let slc = Self::find_cliff(result, CliffCache::Slc, |one| {
             let each = one.flash.iter().map(|one| WrittenBytes {
                 bytes: one.host_units * FLASH_UNIT_BYTES,
                 past_cache_bytes: one.past_cache_units * FLASH_UNIT_BYTES,
             });
-            WrittenBytes::sum(each)
+            WrittenBytes::sum_of(each)
         });
         let media = || {
-            Self::from_writes(result, WriteCache::Media, |one| {
+            Self::find_cliff(result, CliffCache::Media, |one| {
                 let each = one.media_caches.iter().map(|one| WrittenBytes {
                     bytes: one.cached_bytes + one.streamed_bytes,
                     past_cache_bytes: one.past_cache_bytes,
                 });
-                WrittenBytes::sum(each)
+                WrittenBytes::sum_of(each)
             })
         };
         slc.or_else(media)
     }
 
-    fn from_writes(
+    fn find_cliff(
         result: &ProgramResult,
-        cache: WriteCache,
+        cache: CliffCache,
         written: impl Fn(&Repetition) -> WrittenBytes,
     ) -> Option<Self> {
         let mut at_bytes = 0;
@@ -79,17 +81,17 @@ impl CacheCliff {
             one.past_cache_bytes > 0
         });
         full?;
-        let counted = WrittenBytes::sum(result.kept().map(&written));
+        let counted = WrittenBytes::sum_of(result.kept().map(&written));
         Some(Self {
             cache,
-            at_bytes,
-            past_share: counted.past_cache_bytes as f64 / counted.bytes.max(1) as f64,
+            written_bytes_at_cliff: at_bytes,
+            past_cache_share: counted.past_cache_bytes as f64 / counted.bytes.max(1) as f64,
         })
     }
 }
 
 impl WrittenBytes {
-    fn sum(all: impl Iterator<Item = Self>) -> Self {
+    fn sum_of(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), |sum, one| Self {
             bytes: sum.bytes + one.bytes,
             past_cache_bytes: sum.past_cache_bytes + one.past_cache_bytes,

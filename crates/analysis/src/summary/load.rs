@@ -1,8 +1,8 @@
 //! Summary of all repetitions of a program with several requests in flight.
 
-use super::median_of;
-use crate::quantity::judged_s;
-use crate::statistics::{Interval, median, median_interval};
+use super::median_of_figures;
+use crate::quantity::judged_duration_s;
+use crate::statistics::{ConfidenceInterval, median, median_interval};
 use diskperf_timeline::{
     Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, SeriesPoint,
     Statistic,
@@ -20,40 +20,46 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadSummary {
     /// Methods by which requests were submitted. There is one, unless workers had to differ.
-    pub engine: Vec<Engine>,
+    #[serde(rename = "engine")]
+    pub engines: Vec<Engine>,
     /// Queue depth: requests in flight per worker.
-    pub depth: u32,
+    #[serde(rename = "depth")]
+    pub queue_depth_max: u32,
     /// Number of workers that submit requests.
-    pub workers: u32,
+    #[serde(rename = "workers")]
+    pub worker_count: u32,
     /// Rate per second of the judged operations: transactions, or requests where the program has
     /// none.
     pub iops: f64,
     /// 95 % interval of the rate `iops`.
-    pub iops_interval: Option<Interval>,
+    pub iops_interval: Option<ConfidenceInterval>,
     /// Data rate in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
     /// 95 % interval of the data rate `mb_per_s`.
-    pub mb_per_s_interval: Option<Interval>,
+    pub mb_per_s_interval: Option<ConfidenceInterval>,
     /// Share (0 to 1) of reads among reads and writes; absent where there was neither.
     pub read_share: Option<f64>,
     /// Response times of the operations that `iops` counts: reads and writes together, or
     /// transactions.
-    pub response: Option<Latency>,
+    pub response: Option<LatencySummary>,
     /// Rates and latencies of each operation that occurred.
-    #[serde(serialize_with = "by_name")]
-    pub latency: Vec<OperationSummary>,
+    #[serde(serialize_with = "serialize_by_name")]
+    #[serde(rename = "latency")]
+    pub operation_summaries: Vec<OperationSummary>,
     /// CPU time in microseconds for each request that counts.
     pub cpu_us_per_io: Option<f64>,
     /// Delay of the issue after the scheduled arrival; only in open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub issue_lag_us: Option<Lag>,
+    pub issue_lag_us: Option<IssueLag>,
     /// Number of requests that were not complete at the end, over all kept repetitions; only in
     /// open loop.
-    pub unfinished: u64,
+    #[serde(rename = "unfinished")]
+    pub unfinished_count: u64,
     /// Length of the intervals of `series`, in seconds.
     pub interval_s: f64,
     /// Index of the repetition that `series` shows, counted from 0 among all: the median one.
-    pub series_of: usize,
+    #[serde(rename = "series_of")]
+    pub series_repetition: usize,
     /// Rates and response times of the repetition over time, interval by interval.
     pub series: Vec<SeriesFigures>,
 }
@@ -71,23 +77,25 @@ pub struct OperationSummary {
     /// Rate of the operation in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
     /// Response time of requests from their start until their completion was reaped.
-    pub response: Option<Latency>,
+    #[serde(rename = "response")]
+    pub response_latency: Option<LatencySummary>,
     /// Time that a request spends in the call that submits it, as a part of its response time.
-    pub submit: Option<Latency>,
+    #[serde(rename = "submit")]
+    pub submit_latency: Option<LatencySummary>,
 }
 
 /// Percentiles of one kind of latency, in microseconds. A percentile is absent where requests are
 /// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latency {
+pub struct LatencySummary {
     /// Median latency of the requests in microseconds.
     pub p50_us: Option<f64>,
     /// 95 % interval of the median latency, where each repetition has enough requests.
-    pub p50_interval: Option<Interval>,
+    pub p50_interval: Option<ConfidenceInterval>,
     /// 99th percentile of the requests' latency in microseconds.
     pub p99_us: Option<f64>,
     /// 95 % interval of the 99th percentile, where each repetition has enough requests.
-    pub p99_interval: Option<Interval>,
+    pub p99_interval: Option<ConfidenceInterval>,
     /// 99.9th percentile of the requests' latency in microseconds.
     pub p99_9_us: Option<f64>,
     /// 99.99th percentile of the requests' latency in microseconds.
@@ -97,26 +105,31 @@ pub struct Latency {
     /// Mean latency of the requests in microseconds.
     pub mean_us: f64,
     /// Number of requests with this latency, over all kept repetitions.
-    pub count: u64,
+    #[serde(rename = "count")]
+    pub request_count: u64,
 }
 
 /// Delay of the issue of requests after their scheduled arrival, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Lag {
+pub struct IssueLag {
     /// Median delay of a request's issue in microseconds.
-    pub p50: f64,
+    #[serde(rename = "p50")]
+    pub p50_us: f64,
     /// 99th percentile of the delay of a request's issue in microseconds; absent where requests are
     /// too few.
-    pub p99: Option<f64>,
+    #[serde(rename = "p99")]
+    pub p99_us: Option<f64>,
     /// Maximum delay of a request's issue in microseconds.
-    pub max: f64,
+    #[serde(rename = "max")]
+    pub max_us: f64,
 }
 
 /// Figures of the requests that completed in one interval of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SeriesFigures {
     /// Start of the interval in seconds since the start of the timed part.
-    pub at_s: f64,
+    #[serde(rename = "at_s")]
+    pub start_s: f64,
     /// Rate per second: transactions of a program that has them, else reads and writes, or
     /// operations on names.
     pub iops: f64,
@@ -130,9 +143,9 @@ pub struct SeriesFigures {
 /// Repetitions that a load's summary covers.
 struct LoadAggregation<'a> {
     /// All kept repetitions of the program.
-    kept: &'a [&'a Repetition],
+    kept_repetitions: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
-    chosen: &'a [&'a Repetition],
+    chosen_repetitions: &'a [&'a Repetition],
     statistic: Statistic,
 }
 
@@ -149,46 +162,46 @@ impl LoadSummary {
         let loads = || kept.iter().flat_map(|one| one.loads());
         let first = loads().next()?;
         let of = LoadAggregation {
-            kept,
-            chosen,
+            kept_repetitions: kept,
+            chosen_repetitions: chosen,
             statistic,
         };
         let mut engine: Vec<Engine> = Vec::new();
         loads()
             .map(|load| load.engine)
-            .for_each(|one| push_if_new(&mut engine, one));
-        let (iops, iops_interval) = of.rate(&|one| one.iops());
-        let (mb_per_s, mb_per_s_interval) = of.rate(&|one| Some(mb_per_s(one)));
-        let middle_one = in_the_middle(kept)?;
+            .for_each(|one| push_if_absent(&mut engine, one));
+        let (iops, iops_interval) = of.summarize_rate(&|one| one.iops());
+        let (mb_per_s, mb_per_s_interval) = of.summarize_rate(&|one| Some(mb_per_s(one)));
+        let middle_one = find_median_repetition(kept)?;
         let reads: u64 = loads().map(|load| load.read.count()).sum();
         let requests: u64 = loads().map(LoadMeasure::requests).sum();
-        let course = course(middle_one, usize::MAX);
+        let course = build_rate_series(middle_one, usize::MAX);
         let lags = of.pool_histograms(&|load| load.lag.iter().collect());
         Some(Self {
-            engine,
-            depth: loads().map(|load| load.depth).max().unwrap_or(first.depth),
-            workers: middle_one.loads().count() as u32,
+            engines: engine,
+            queue_depth_max: loads().map(|load| load.depth).max().unwrap_or(first.depth),
+            worker_count: middle_one.loads().count() as u32,
             iops,
             iops_interval,
             mb_per_s,
             mb_per_s_interval,
             read_share: (requests > 0).then(|| reads as f64 / requests as f64),
-            response: of.latency_summary(&|load| {
+            response: of.summarize_latency(&|load| {
                 let counted = load.counted().into_iter();
                 counted.map(|operation| &operation.response).collect()
             }),
-            latency: (0..first.operations().len())
-                .filter_map(|number| of.operation_summary(number))
+            operation_summaries: (0..first.operations().len())
+                .filter_map(|number| of.summarize_operation(number))
                 .collect(),
-            cpu_us_per_io: median_of(chosen, cpu_us_per_io),
-            issue_lag_us: (lags.count() > 0).then(|| Lag {
-                p50: microseconds(lags.percentile(50.0)),
-                p99: percentile_us(&lags, 99.0),
-                max: microseconds(lags.max()),
+            cpu_us_per_io: median_of_figures(chosen, cpu_us_per_io),
+            issue_lag_us: (lags.count() > 0).then(|| IssueLag {
+                p50_us: to_microseconds(lags.percentile(50.0)),
+                p99_us: percentile_us(&lags, 99.0),
+                max_us: to_microseconds(lags.max()),
             }),
-            unfinished: loads().map(|load| load.unfinished).sum(),
+            unfinished_count: loads().map(|load| load.unfinished).sum(),
             interval_s: course.interval_s,
-            series_of: all
+            series_repetition: all
                 .iter()
                 .position(|one| std::ptr::eq(one, middle_one))
                 .unwrap_or_default(),
@@ -197,32 +210,35 @@ impl LoadSummary {
     }
 
     /// Marks the summary's figures as exact, as those of a model are.
-    pub(super) fn drop_intervals(&mut self) {
-        self.iops_interval = Some(Interval::exact(self.iops));
-        self.mb_per_s_interval = Some(Interval::exact(self.mb_per_s));
-        let operations = self.latency.iter_mut();
-        let each = operations.flat_map(|one| [&mut one.response, &mut one.submit]);
+    pub(super) fn remove_intervals(&mut self) {
+        self.iops_interval = Some(ConfidenceInterval::exact_value(self.iops));
+        self.mb_per_s_interval = Some(ConfidenceInterval::exact_value(self.mb_per_s));
+        let operations = self.operation_summaries.iter_mut();
+        let each = operations.flat_map(|one| [&mut one.response_latency, &mut one.submit_latency]);
         for latency in each.chain([&mut self.response]).flatten() {
-            latency.p50_interval = latency.p50_us.map(Interval::exact);
-            latency.p99_interval = latency.p99_us.map(Interval::exact);
+            latency.p50_interval = latency.p50_us.map(ConfidenceInterval::exact_value);
+            latency.p99_interval = latency.p99_us.map(ConfidenceInterval::exact_value);
         }
     }
 }
 
 /// Selector of the latency histograms of a worker.
-type HistogramChoice<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
+type HistogramSelector<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
 
 impl LoadAggregation<'_> {
-    fn rate(&self, figure_of: &dyn Fn(&Repetition) -> Option<f64>) -> (f64, Option<Interval>) {
+    fn summarize_rate(
+        &self,
+        figure_of: &dyn Fn(&Repetition) -> Option<f64>,
+    ) -> (f64, Option<ConfidenceInterval>) {
         let rates: Vec<f64> = self
-            .chosen
+            .chosen_repetitions
             .iter()
             .filter_map(|one| figure_of(one))
             .collect();
-        (median(&rates).unwrap_or(0.0), self.interval(&rates))
+        (median(&rates).unwrap_or(0.0), self.median_interval(&rates))
     }
 
-    fn interval(&self, figures: &[f64]) -> Option<Interval> {
+    fn median_interval(&self, figures: &[f64]) -> Option<ConfidenceInterval> {
         match self.statistic {
             Statistic::Median => median_interval(figures),
             Statistic::Minimum => None,
@@ -230,65 +246,72 @@ impl LoadAggregation<'_> {
     }
 
     /// Summarizes one operation of a program; `None` if it did not occur.
-    fn operation_summary(&self, number: usize) -> Option<OperationSummary> {
-        fn operation_at(load: &LoadMeasure, number: usize) -> &OperationMeasure {
+    fn summarize_operation(&self, number: usize) -> Option<OperationSummary> {
+        fn operation_by_index(load: &LoadMeasure, number: usize) -> &OperationMeasure {
             load.operations()[number].1
         }
-        let loads = || self.kept.iter().flat_map(|one| one.loads());
+        let loads = || self.kept_repetitions.iter().flat_map(|one| one.loads());
         let (name, _) = loads().next()?.operations()[number];
-        if loads().all(|load| operation_at(load, number).is_empty()) {
+        if loads().all(|load| operation_by_index(load, number).is_empty()) {
             return None;
         }
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
-                let amount: f64 = one.loads().map(|load| of(operation_at(load, number))).sum();
-                let spans = one.loads().map(|load| operation_at(load, number).span);
+                let amount: f64 = one
+                    .loads()
+                    .map(|load| of(operation_by_index(load, number)))
+                    .sum();
+                let spans = one
+                    .loads()
+                    .map(|load| operation_by_index(load, number).span);
                 let elapsed = spans.max().filter(|span| span.0 > 0);
                 let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
-            median_of(self.chosen, rate).unwrap_or(0.0)
+            median_of_figures(self.chosen_repetitions, rate).unwrap_or(0.0)
         };
         Some(OperationSummary {
             name,
             iops: per_s(|one| one.count() as f64),
             mb_per_s: per_s(|one| one.bytes as f64 / 1e6),
-            response: self.latency_summary(&|load| vec![&operation_at(load, number).response]),
-            submit: self.latency_summary(&|load| vec![&operation_at(load, number).submit]),
+            response_latency: self
+                .summarize_latency(&|load| vec![&operation_by_index(load, number).response]),
+            submit_latency: self
+                .summarize_latency(&|load| vec![&operation_by_index(load, number).submit]),
         })
     }
 
-    fn pool_histograms(&self, which: HistogramChoice) -> Histogram {
+    fn pool_histograms(&self, which: HistogramSelector) -> Histogram {
         let mut all = Histogram::new();
-        self.kept
+        self.kept_repetitions
             .iter()
             .for_each(|one| all.merge(&merge_latencies(one, which)));
         all
     }
 
     /// Summarizes the selected latencies; `None` where there are none.
-    fn latency_summary(&self, which: HistogramChoice) -> Option<Latency> {
+    fn summarize_latency(&self, which: HistogramSelector) -> Option<LatencySummary> {
         let all = self.pool_histograms(which);
         if all.count() == 0 {
             return None;
         }
         let each: Vec<Histogram> = self
-            .chosen
+            .chosen_repetitions
             .iter()
             .map(|one| merge_latencies(one, which))
             .collect();
         let (p50_us, p50_interval) = self.percentile_with_interval(&each, &all, 50.0);
         let (p99_us, p99_interval) = self.percentile_with_interval(&each, &all, 99.0);
-        Some(Latency {
+        Some(LatencySummary {
             p50_us,
             p50_interval,
             p99_us,
             p99_interval,
             p99_9_us: percentile_us(&all, 99.9),
             p99_99_us: percentile_us(&all, 99.99),
-            max_us: microseconds(all.max()),
+            max_us: to_microseconds(all.max()),
             mean_us: all.mean_ns() / 1e3,
-            count: all.count(),
+            request_count: all.count(),
         })
     }
 
@@ -299,13 +322,13 @@ impl LoadAggregation<'_> {
         each: &[Histogram],
         all: &Histogram,
         percentile: f64,
-    ) -> (Option<f64>, Option<Interval>) {
+    ) -> (Option<f64>, Option<ConfidenceInterval>) {
         let told: Option<Vec<f64>> = each
             .iter()
             .map(|one| percentile_us(one, percentile))
             .collect();
         match told {
-            Some(told) => (median_time(&told), self.interval(&told)),
+            Some(told) => (median_of_times(&told), self.median_interval(&told)),
             None => (percentile_us(all, percentile), None),
         }
     }
@@ -313,7 +336,7 @@ impl LoadAggregation<'_> {
 
 /// Returns the median of times. Of two middle values it is the harmonic mean, so that it is the
 /// inverse of the median rate, which comparisons use.
-fn median_time(times: &[f64]) -> Option<f64> {
+fn median_of_times(times: &[f64]) -> Option<f64> {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -325,7 +348,7 @@ fn median_time(times: &[f64]) -> Option<f64> {
     })
 }
 
-fn merge_latencies(repetition: &Repetition, which: HistogramChoice) -> Histogram {
+fn merge_latencies(repetition: &Repetition, which: HistogramSelector) -> Histogram {
     let mut all = Histogram::new();
     for histogram in repetition.loads().flat_map(which) {
         all.merge(histogram);
@@ -334,9 +357,9 @@ fn merge_latencies(repetition: &Repetition, which: HistogramChoice) -> Histogram
 }
 
 /// Returns the median repetition by the time that they are judged by; `None` for none.
-pub fn in_the_middle<'r>(repetitions: &[&'r Repetition]) -> Option<&'r Repetition> {
+pub fn find_median_repetition<'r>(repetitions: &[&'r Repetition]) -> Option<&'r Repetition> {
     let mut sorted = repetitions.to_vec();
-    sorted.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
+    sorted.sort_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
     let place = sorted.len().checked_sub(1)? / 2;
     sorted.get(place).copied()
 }
@@ -354,7 +377,7 @@ pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
 }
 
 /// Rates and response times of a repetition over time, in equal intervals.
-pub struct Course {
+pub struct RateSeries {
     /// Length of the series' intervals in seconds.
     pub interval_s: f64,
     /// Figures of the intervals, in order.
@@ -362,8 +385,8 @@ pub struct Course {
 }
 
 /// Returns the figures of a repetition over time, as [`course`] does, in its own intervals.
-pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
-    course(repetition, usize::MAX).series
+pub fn build_series(repetition: &Repetition) -> Vec<SeriesFigures> {
+    build_rate_series(repetition, usize::MAX).series
 }
 
 /// Returns the figures of a repetition over time, its workers together, in at most `most`
@@ -371,7 +394,7 @@ pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
 ///
 /// The interval is the longest of any worker, or a multiple of it. A last interval that ended
 /// before its half is left out, since its time is too short for rates.
-pub fn course(repetition: &Repetition, most: usize) -> Course {
+pub fn build_rate_series(repetition: &Repetition, most: usize) -> RateSeries {
     let timed = || {
         let workers = repetition.workers.iter();
         workers.filter_map(|worker| Some((worker.elapsed, worker.load.as_ref()?)))
@@ -391,10 +414,10 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
         })
         .collect();
     let points = workers.iter().map(|worker| worker.points.len()).max();
-    Course {
+    RateSeries {
         interval_s: interval.seconds(),
         series: (0..points.unwrap_or(0))
-            .map_while(|number| interval_figures(&workers, interval, number))
+            .map_while(|number| build_interval_figures(&workers, interval, number))
             .collect(),
     }
 }
@@ -407,7 +430,7 @@ struct WorkerSeries<'a> {
     points: Cow<'a, [SeriesPoint]>,
 }
 
-fn interval_figures(
+fn build_interval_figures(
     workers: &[WorkerSeries],
     interval: Nanoseconds,
     number: usize,
@@ -447,31 +470,31 @@ fn interval_figures(
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
     }
     Some(SeriesFigures {
-        at_s: at?.seconds(),
+        start_s: at?.seconds(),
         iops,
         mb_per_s,
         p99_us: percentile_us(&responses, 99.0),
     })
 }
 
-fn microseconds(ns: Nanoseconds) -> f64 {
+fn to_microseconds(ns: Nanoseconds) -> f64 {
     ns.0 as f64 / 1e3
 }
 
 /// Returns a percentile in microseconds; `None` where requests are too few or missing.
 fn percentile_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
     let told = histogram.count() > 0 && histogram.tells(percentile);
-    told.then(|| microseconds(histogram.percentile(percentile)))
+    told.then(|| to_microseconds(histogram.percentile(percentile)))
 }
 
-fn push_if_new(engines: &mut Vec<Engine>, engine: Engine) {
+fn push_if_absent(engines: &mut Vec<Engine>, engine: Engine) {
     if !engines.contains(&engine) {
         engines.push(engine);
     }
 }
 
 /// Serializes an object with a field for each operation.
-fn by_name<S: Serializer>(
+fn serialize_by_name<S: Serializer>(
     operations: &[OperationSummary],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

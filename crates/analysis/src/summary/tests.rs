@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixtures::{read, result, write};
+use crate::fixtures::{build_result, read_repetition, write_repetition};
 use diskperf_timeline::units::MIB;
 
 fn close(got: f64, expected: f64) {
@@ -12,42 +12,49 @@ fn close(got: f64, expected: f64) {
 #[test]
 fn a_median_takes_each_figure_by_itself_and_a_minimum_one_repetition() {
     // (KB/s, CPU %): the fastest is not the one with the median CPU share.
-    let mut one = result(
+    let mut one = build_result(
         "read",
         0,
         [(100.0, 10.0), (400.0, 30.0), (200.0, 90.0)]
-            .map(|(kb, cpu)| read(MIB, kb, cpu))
+            .map(|(kb, cpu)| read_repetition(MIB, kb, cpu))
             .to_vec(),
     );
-    let median = Summary::from_result(&one);
+    let median = ResultSummary::from_result(&one);
     close(median.kb_per_s, 200.0);
     close(median.cpu_percent, 30.0);
     close(median.elapsed_s, 1024.0 / 200.0);
-    assert!(median.interval.is_some());
+    assert!(median.speed_interval.is_some());
     one.protocol.statistic = Statistic::Minimum;
-    let minimum = Summary::from_result(&one);
+    let minimum = ResultSummary::from_result(&one);
     close(minimum.kb_per_s, 400.0);
     close(minimum.cpu_percent, 30.0);
     close(minimum.system_s + minimum.user_s, 0.3 * 1024.0 / 400.0);
-    assert_eq!(minimum.interval, None);
-    assert_eq!((median.kept, minimum.kept), (3, 3));
+    assert_eq!(minimum.speed_interval, None);
+    assert_eq!((median.kept_count, minimum.kept_count), (3, 3));
 }
 
 #[test]
 fn the_discarded_do_not_count() {
-    let mut repetitions = vec![write(MIB, 10.0, 10.0), write(MIB, 300.0, 50.0)];
+    let mut repetitions = vec![
+        write_repetition(MIB, 10.0, 10.0),
+        write_repetition(MIB, 300.0, 50.0),
+    ];
     repetitions[0].discarded = true;
-    let summary = Summary::from_result(&result("write", 0, repetitions));
-    assert_eq!(summary.kept, 1);
+    let summary = ResultSummary::from_result(&build_result("write", 0, repetitions));
+    assert_eq!(summary.kept_count, 1);
     close(summary.kb_per_s, 300.0);
     close(summary.durable_kb_per_s.unwrap(), 100.0);
-    close(summary.durable_s.unwrap(), 3.0 * summary.elapsed_s);
+    close(summary.durable_elapsed_s.unwrap(), 3.0 * summary.elapsed_s);
     assert_eq!(
-        (summary.interval, summary.read_latency, summary.device_share),
+        (
+            summary.speed_interval,
+            summary.read_latency,
+            summary.device_share
+        ),
         (None, None, None)
     );
     let latency = summary.write_latency.unwrap();
-    assert_eq!((latency.count, summary.calls), (128, 128.0));
+    assert_eq!((latency.call_count, summary.call_count), (128, 128.0));
     assert!(latency.p50_ns < latency.p99_ns && latency.p99_ns <= Some(latency.max_ns));
     // 128 calls do not tell one in a thousand.
     assert_eq!((latency.p99_9_ns, latency.p99_99_ns), (None, None));
@@ -55,11 +62,15 @@ fn the_discarded_do_not_count() {
 
 #[test]
 fn latencies_are_merged_over_workers_and_repetitions() {
-    let mut two = read(MIB, 100.0, 1.0);
+    let mut two = read_repetition(MIB, 100.0, 1.0);
     let worker = two.workers[0].clone();
     two.workers.push(worker);
-    let summary = Summary::from_result(&result("read", 0, vec![two, read(MIB, 100.0, 1.0)]));
-    assert_eq!(summary.read_latency.unwrap().count, 3 * 128);
+    let summary = ResultSummary::from_result(&build_result(
+        "read",
+        0,
+        vec![two, read_repetition(MIB, 100.0, 1.0)],
+    ));
+    assert_eq!(summary.read_latency.unwrap().call_count, 3 * 128);
 }
 
 #[test]
@@ -80,13 +91,13 @@ fn the_generator_is_the_limit_above_one_half() {
             workers: vec![worker],
             ..Repetition::default()
         };
-        let summary = Summary::from_result(&result("read", 0, vec![repetition]));
+        let summary = ResultSummary::from_result(&build_result("read", 0, vec![repetition]));
         let overhead = Overhead {
             null_call_ns,
             timing_ns: 20.0,
         };
         assert_eq!(
-            generator_limited(&summary, &overhead),
+            generator_share_if_limiting(&summary, &overhead),
             share,
             "{call_ns} {null_call_ns}"
         );

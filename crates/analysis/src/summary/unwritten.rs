@@ -6,7 +6,7 @@ use diskperf_timeline::{FlashTraffic, Repetition};
 
 /// Returns the share (0 to 1) of the read bytes that were never written. `None` where all of them
 /// were, nothing is read, or the drive is no modelled flash drive.
-pub fn share<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<f64> {
+pub fn unwritten_share<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<f64> {
     let (mut unwritten_bytes, mut read_bytes) = (0, 0);
     for one in repetitions {
         let units = |of: &FlashTraffic| of.unwritten_read_units;

@@ -13,7 +13,7 @@
 //! Between distant values anything may happen. An equally deep fall there is a wide step, not a
 //! cliff, until values between them are tried.
 
-use super::{CLIFF_SHARE, Doubt, Key, Places, Tuned};
+use super::{CLIFF_LOSS_SHARE_MIN, GridPoint, TunedParameter, TuningResult, ValueUncertainty};
 use crate::comparison::Verdict;
 use crate::statistics::median;
 use diskperf_timeline::units::parse_size;
@@ -21,19 +21,19 @@ use std::collections::BTreeMap;
 
 /// Cliff of a search: a step along one parameter that loses much.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cliff {
+pub struct ParameterCliff {
     /// Index of the parameter along which the step leads.
-    pub key: usize,
+    pub parameter_index: usize,
     /// Settings at the edge of the cliff, as value indices.
-    pub top: Places,
+    pub top_point: GridPoint,
     /// Settings at the foot of the cliff, as value indices, where much is lost.
-    pub bottom: Places,
+    pub bottom_point: GridPoint,
     /// Gain of the step down the cliff, as a share; below zero.
     pub gain: f64,
     /// Gain that the surrounding steps predict, as a share: zero or below.
-    pub expected: f64,
+    pub expected_gain: f64,
     /// Whether the values are so far apart that there may be a slope between them.
-    wide: bool,
+    is_wide_step: bool,
 }
 
 /// Maximum ratio of two neighbouring values that distinguishes a cliff from a slope. Sweeps that
@@ -46,40 +46,42 @@ const STEPS_AROUND: usize = 3;
 /// Slope of a figure that is halved where the parameter is doubled.
 const PROPORTIONAL_SLOPE: f64 = 1.0;
 
-impl Tuned {
+impl TuningResult {
     /// Returns all cliffs between points that were tried, in the order of the parameters and of
     /// their values.
-    pub fn cliffs(&self) -> Vec<Cliff> {
+    pub fn find_cliffs(&self) -> Vec<ParameterCliff> {
         let mut cliffs = self.find_falls();
-        cliffs.retain(|fall| !fall.wide);
+        cliffs.retain(|fall| !fall.is_wide_step);
         cliffs
     }
 
     /// Returns the steps that lose as much as a cliff, between values too far apart to distinguish
     /// it from a slope ([`CLIFF_STEP_RATIO_MAX`]), in the order of [`Tuned::cliffs`].
-    pub fn find_wide_steps(&self) -> Vec<Cliff> {
+    pub fn find_wide_steps(&self) -> Vec<ParameterCliff> {
         let mut steps = self.find_falls();
-        steps.retain(|fall| fall.wide);
+        steps.retain(|fall| fall.is_wide_step);
         steps
     }
 
-    fn find_falls(&self) -> Vec<Cliff> {
-        let ordered = (0..self.keys.len()).filter(|number| self.keys[*number].ordered);
+    fn find_falls(&self) -> Vec<ParameterCliff> {
+        let ordered =
+            (0..self.parameters.len()).filter(|number| self.parameters[*number].is_ordered);
         let sweeps_of_parameter = ordered.flat_map(|number| {
-            let sweeps_of_parameter = self.sweeps_of_parameter(number).into_iter();
+            let sweeps_of_parameter = self.list_sweeps(number).into_iter();
             sweeps_of_parameter.map(move |points| (number, points))
         });
         sweeps_of_parameter
-            .flat_map(|(number, points)| self.cliffs_of(number, &points))
+            .flat_map(|(number, points)| self.find_cliffs_of_sweep(number, &points))
             .collect()
     }
 
     /// Formats the settings of the parameters that a cliff does not change.
-    pub fn describe_other_settings(&self, cliff: &Cliff) -> String {
-        let keys = self.keys.iter().zip(&cliff.top).enumerate();
-        let others = keys.filter(|(number, _)| *number != cliff.key);
-        let setting =
-            |(_, (key, place)): (_, (&Key, &usize))| format!("{}={}", key.path, key.values[*place]);
+    pub fn describe_other_settings(&self, cliff: &ParameterCliff) -> String {
+        let keys = self.parameters.iter().zip(&cliff.top_point).enumerate();
+        let others = keys.filter(|(number, _)| *number != cliff.parameter_index);
+        let setting = |(_, (key, place)): (_, (&TunedParameter, &usize))| {
+            format!("{}={}", key.path, key.values[*place])
+        };
         others.map(setting).collect::<Vec<String>>().join(", ")
     }
 
@@ -87,7 +89,10 @@ impl Tuned {
     /// noise.
     pub(super) fn gain_between(&self, from: &[usize], to: &[usize]) -> Option<(f64, bool)> {
         let Some(samples) = &self.samples else {
-            return Some((self.goal.gain(self.value(from)?, self.value(to)?), true));
+            return Some((
+                self.goal.gain(self.goal_value(from)?, self.goal_value(to)?),
+                true,
+            ));
         };
         let judged = samples.compare_points(from, to)?;
         Some((judged.ratio? - 1.0, judged.verdict == Verdict::Slower))
@@ -95,20 +100,24 @@ impl Tuned {
 
     /// Returns the uncertainty of a point's value, as a logarithm. It is 0 for points measured in
     /// rounds, where steps have verdicts of their own.
-    fn doubt(&self, places: &[usize]) -> Doubt {
-        let figures = self.points.get(places).and_then(|one| one.figures());
+    fn uncertainty_of_point(&self, places: &[usize]) -> ValueUncertainty {
+        let figures = self
+            .points
+            .get(places)
+            .and_then(|one| one.measured_figures());
         match (&self.samples, figures) {
-            (Some(_), _) => Doubt::both(0.0),
-            (None, Some(figures)) => self.goal.doubt(figures),
-            (None, None) => Doubt::default(),
+            (Some(_), _) => ValueUncertainty::symmetric(0.0),
+            (None, Some(figures)) => self.goal.uncertainty_of_programs(figures),
+            (None, None) => ValueUncertainty::default(),
         }
     }
 
     /// Counts the points with an unknown downward uncertainty, from which no cliff can be named.
-    pub fn doubtful(&self) -> usize {
+    pub fn uncertain_parameter_count(&self) -> usize {
         let ran = self.points.keys();
-        let ran = ran.filter(|places| self.value(places).is_some());
-        let doubtful = ran.filter(|places| self.doubt(places).worse.is_none());
+        let ran = ran.filter(|places| self.goal_value(places).is_some());
+        let doubtful =
+            ran.filter(|places| self.uncertainty_of_point(places).worse_factor.is_none());
         doubtful.count()
     }
 
@@ -116,14 +125,19 @@ impl Tuned {
     /// step a cliff, over all steps with a known uncertainty.
     pub fn cliff_loss_range(&self) -> Option<(f64, f64)> {
         let mut falls = Vec::new();
-        for number in (0..self.keys.len()).filter(|number| self.keys[*number].ordered) {
-            for points in self.sweeps_of_parameter(number) {
-                let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
+        for number in
+            (0..self.parameters.len()).filter(|number| self.parameters[*number].is_ordered)
+        {
+            for points in self.list_sweeps(number) {
+                let doubts: Vec<ValueUncertainty> = points
+                    .iter()
+                    .map(|one| self.uncertainty_of_point(one))
+                    .collect();
                 let gain = |place: usize| self.gain_between(&points[place], &points[place + 1]);
                 let steps = 0..points.len().saturating_sub(1);
                 falls.extend(steps.filter_map(|place| {
-                    let doubt = doubt_on_side(&doubts, place, gain(place)?.0 < 0.0)?;
-                    Some(1.0 - (1.0 - CLIFF_SHARE) * libm::exp(-doubt))
+                    let doubt = uncertainty_on_side(&doubts, place, gain(place)?.0 < 0.0)?;
+                    Some(1.0 - (1.0 - CLIFF_LOSS_SHARE_MIN) * libm::exp(-doubt))
                 }));
             }
         }
@@ -133,8 +147,8 @@ impl Tuned {
 
     /// Returns sequences of neighbouring points that differ in one parameter only, in the order of
     /// its values. Impossible points are skipped; a value that was not tried ends a sequence.
-    fn sweeps_of_parameter(&self, number: usize) -> Vec<Vec<Places>> {
-        let mut lines: BTreeMap<Places, Vec<&Places>> = BTreeMap::new();
+    fn list_sweeps(&self, number: usize) -> Vec<Vec<GridPoint>> {
+        let mut lines: BTreeMap<GridPoint, Vec<&GridPoint>> = BTreeMap::new();
         for places in self.points.keys() {
             let mut others = places.clone();
             others[number] = 0;
@@ -142,20 +156,22 @@ impl Tuned {
         }
         let mut sweeps_of_parameter = Vec::new();
         for line in lines.into_values() {
-            let beside = |left: &&Places, right: &&Places| right[number] == left[number] + 1;
+            let beside = |left: &&GridPoint, right: &&GridPoint| right[number] == left[number] + 1;
             for tried in line.chunk_by(beside) {
-                let possible = tried.iter().filter(|places| self.value(places).is_some());
+                let possible = tried
+                    .iter()
+                    .filter(|places| self.goal_value(places).is_some());
                 sweeps_of_parameter.push(possible.map(|places| (*places).clone()).collect());
             }
         }
         sweeps_of_parameter
     }
 
-    fn cliffs_of(&self, number: usize, points: &[Places]) -> Vec<Cliff> {
-        let Some(scale) = self.keys[number].scale() else {
+    fn find_cliffs_of_sweep(&self, number: usize, points: &[GridPoint]) -> Vec<ParameterCliff> {
+        let Some(scale) = self.parameters[number].parameter_scale() else {
             return Vec::new();
         };
-        let step = |pair: &[Places]| {
+        let step = |pair: &[GridPoint]| {
             let (gain, _) = self.gain_between(&pair[0], &pair[1])?;
             let width = scale[pair[1][number]] - scale[pair[0][number]];
             Some((libm::log1p(gain), width.abs()))
@@ -163,16 +179,19 @@ impl Tuned {
         let steps: Option<Vec<(f64, f64)>> = points.windows(2).map(step).collect();
         let steps = steps.unwrap_or_default();
         let slopes: Vec<f64> = steps.iter().map(|(rise, width)| rise / width).collect();
-        let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
+        let doubts: Vec<ValueUncertainty> = points
+            .iter()
+            .map(|one| self.uncertainty_of_point(one))
+            .collect();
         let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
-            let expected = -expected_slope(&slopes, place) * width;
-            let fall = (rise.abs() - doubt_on_side(&doubts, place, *rise < 0.0)?).max(0.0);
+            let expected = -expected_log_slope(&slopes, place) * width;
+            let fall = (rise.abs() - uncertainty_on_side(&doubts, place, *rise < 0.0)?).max(0.0);
             let beyond = libm::expm1(-fall - expected);
             let (top, bottom) = match *rise < 0.0 {
                 true => (&points[place], &points[place + 1]),
                 false => (&points[place + 1], &points[place]),
             };
-            if beyond > -CLIFF_SHARE {
+            if beyond > -CLIFF_LOSS_SHARE_MIN {
                 return None;
             }
             let (gain, sure) = self.gain_between(top, bottom)?;
@@ -182,14 +201,14 @@ impl Tuned {
             let is_wide =
                 |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(CLIFF_STEP_RATIO_MAX) + 1e-9;
             let wide = scale[from..=to].windows(2).any(is_wide);
-            sure.then(|| Cliff {
-                key: number,
-                top: top.clone(),
-                bottom: bottom.clone(),
+            sure.then(|| ParameterCliff {
+                parameter_index: number,
+                top_point: top.clone(),
+                bottom_point: bottom.clone(),
                 gain,
                 // No minus before nothing.
-                expected: libm::expm1(expected) + 0.0,
-                wide,
+                expected_gain: libm::expm1(expected) + 0.0,
+                is_wide_step: wide,
             })
         };
         steps.iter().enumerate().filter_map(cliff).collect()
@@ -199,17 +218,17 @@ impl Tuned {
 /// Returns the uncertainty of a step that falls forwards or backwards, as a logarithm: its top may
 /// be worse, its foot better, and the ends of the neighbouring steps either, as far as that is
 /// known.
-fn doubt_on_side(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
+fn uncertainty_on_side(doubts: &[ValueUncertainty], place: usize, forwards: bool) -> Option<f64> {
     let (top, foot) = match forwards {
         true => (doubts[place], doubts[place + 1]),
         false => (doubts[place + 1], doubts[place]),
     };
-    let ends = [top.worse?, foot.better?];
+    let ends = [top.worse_factor?, foot.better_factor?];
     let most = ends[0].max(ends[1]);
     let before = place.checked_sub(1).map(|place| doubts[place]);
     let beside = [before, doubts.get(place + 2).copied()];
     let beside = beside.into_iter().flatten();
-    let beside = beside.map(|doubt| match (doubt.worse, doubt.either()) {
+    let beside = beside.map(|doubt| match (doubt.worse_factor, doubt.larger_factor()) {
         (Some(_), Some(doubt)) => doubt,
         (_, known) => known.unwrap_or(most).max(most),
     });
@@ -219,7 +238,7 @@ fn doubt_on_side(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> 
 
 /// Returns the expected slope of a step: that of the curve before its edge, or that behind it up to
 /// proportion.
-fn expected_slope(slopes: &[f64], place: usize) -> f64 {
+fn expected_log_slope(slopes: &[f64], place: usize) -> f64 {
     let direction = slopes[place].signum();
     let falling = |slope: &f64| slope * direction;
     let left: Vec<f64> = slopes[..place].iter().rev().map(falling).collect();
@@ -251,11 +270,15 @@ fn extrapolated_slope(slopes: &[f64]) -> Option<f64> {
     median_slope(slopes).map(|middle| middle.max(bent))
 }
 
-impl Key {
+impl TunedParameter {
     /// Returns the values on a logarithmic scale, if they are numbers. A range that begins at zero
     /// or below is moved so that its least value is its first step.
-    fn scale(&self) -> Option<Vec<f64>> {
-        let values: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
+    fn parameter_scale(&self) -> Option<Vec<f64>> {
+        let values: Option<Vec<f64>> = self
+            .values
+            .iter()
+            .map(|value| parse_number(value))
+            .collect();
         let values = values?;
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
@@ -273,7 +296,7 @@ impl Key {
 }
 
 /// Parses a value as a number: `8K` is 8192, as in a setting.
-pub fn number(text: &str) -> Option<f64> {
+pub fn parse_number(text: &str) -> Option<f64> {
     let plain: Option<f64> = text.replace('_', "").parse().ok();
     plain
         .filter(|number| number.is_finite())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Measured figures of one program with some settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct ProgramFigures {
     /// Rate in KB/s until the last call returned, summed over the drives.
     pub kb_per_s: f64,
     /// 99th percentile of the calls' response time in ms; absent where no calls were timed.
@@ -26,11 +26,11 @@ pub struct Figures {
 
 /// Uncertainty of the goal's value on each side, as a logarithm; `None` where it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Doubt {
+pub struct ValueUncertainty {
     /// Amount by which the true value may be worse than the measured one, as a logarithm.
-    pub worse: Option<f64>,
+    pub worse_factor: Option<f64>,
     /// Amount by which the true value may be better than the measured one, as a logarithm.
-    pub better: Option<f64>,
+    pub better_factor: Option<f64>,
 }
 
 /// Error probability of each end of a percentile's interval: both ends are right in 99.9 % of all
@@ -90,26 +90,28 @@ fn rank_range(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) 
 /// Standard deviations of a binomial count beyond which probabilities are negligible.
 const NEGLIGIBLE_DEVIATIONS: f64 = 12.0;
 
-impl Doubt {
+impl ValueUncertainty {
     /// Creates an uncertainty of the goal's value that is equal on both sides.
-    pub fn both(doubt: f64) -> Self {
+    pub fn symmetric(doubt: f64) -> Self {
         Self {
-            worse: Some(doubt),
-            better: Some(doubt),
+            worse_factor: Some(doubt),
+            better_factor: Some(doubt),
         }
     }
 
     /// Returns the larger of the known uncertainties, upwards or downwards.
-    pub(super) fn either(self) -> Option<f64> {
-        let known = [self.worse, self.better].into_iter().flatten();
+    pub(super) fn larger_factor(self) -> Option<f64> {
+        let known = [self.worse_factor, self.better_factor]
+            .into_iter()
+            .flatten();
         known.reduce(f64::max)
     }
 }
 
-impl Figures {
+impl ProgramFigures {
     /// Tests whether the figures can come from a measurement. A store may contain figures of
     /// unknown origin.
-    pub fn is_possible(&self) -> bool {
+    pub fn are_possible(&self) -> bool {
         let all = [Some(self.kb_per_s), self.call_p99_ms, self.cpu_ms_per_mib];
         let of_rates = self.kb_per_s_range.map(|(low, high)| (low, Some(high)));
         let ranges = [of_rates, self.call_p99_ms_range];
@@ -125,7 +127,7 @@ impl Figures {
 /// Goal that a tuning search optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Goal {
+pub enum TuningGoal {
     /// Highest data rate in KB/s.
     Throughput,
     /// Shortest 99th percentile of the response time.
@@ -134,7 +136,7 @@ pub enum Goal {
     Cpu,
 }
 
-impl Goal {
+impl TuningGoal {
     /// Returns the name of the compared quantity, with its unit.
     pub fn quantity(self) -> &'static str {
         match self {
@@ -162,7 +164,7 @@ impl Goal {
         }
     }
 
-    fn of(self, figures: &Figures) -> Option<f64> {
+    fn value_of_figures(self, figures: &ProgramFigures) -> Option<f64> {
         match self {
             Self::Throughput => Some(figures.kb_per_s),
             Self::Latency => figures.call_p99_ms,
@@ -172,8 +174,11 @@ impl Goal {
 
     /// Returns the geometric mean over the programs, in which equal shares of all programs have
     /// equal weight. `None` where a program has no such figure.
-    pub fn value(self, programs: &[Figures]) -> Option<f64> {
-        let values: Option<Vec<f64>> = programs.iter().map(|figures| self.of(figures)).collect();
+    pub fn value_of_programs(self, programs: &[ProgramFigures]) -> Option<f64> {
+        let values: Option<Vec<f64>> = programs
+            .iter()
+            .map(|figures| self.value_of_figures(figures))
+            .collect();
         let values = values.filter(|values| {
             !values.is_empty() && values.iter().all(|value| *value > 0.0 && value.is_finite())
         })?;
@@ -187,32 +192,34 @@ impl Goal {
 
     /// Returns the uncertainty of the logarithm of [`Self::value`]: the spread of the repetitions,
     /// or the sampling error of a percentile.
-    pub fn doubt(self, programs: &[Figures]) -> Doubt {
-        let of = |figures: &Figures| match self {
+    pub fn uncertainty_of_programs(self, programs: &[ProgramFigures]) -> ValueUncertainty {
+        let of = |figures: &ProgramFigures| match self {
             Self::Throughput => {
                 let range = figures.kb_per_s_range;
                 let apart = range.map_or(0.0, |(least, most)| libm::log(most / least));
-                Doubt::both(apart)
+                ValueUncertainty::symmetric(apart)
             }
             Self::Latency => {
                 let known = figures.call_p99_ms_range.zip(figures.call_p99_ms);
-                known.map_or(Doubt::default(), |((low, high), p99)| Doubt {
-                    worse: high.map(|high| libm::log(high / p99)),
-                    better: Some(libm::log(p99 / low)),
+                known.map_or(ValueUncertainty::default(), |((low, high), p99)| {
+                    ValueUncertainty {
+                        worse_factor: high.map(|high| libm::log(high / p99)),
+                        better_factor: Some(libm::log(p99 / low)),
+                    }
                 })
             }
-            Self::Cpu => Doubt::both(0.0),
+            Self::Cpu => ValueUncertainty::symmetric(0.0),
         };
-        let all: Vec<Doubt> = programs.iter().map(of).collect();
-        let together = |side: fn(&Doubt) -> Option<f64>| {
+        let all: Vec<ValueUncertainty> = programs.iter().map(of).collect();
+        let together = |side: fn(&ValueUncertainty) -> Option<f64>| {
             let sides: Option<Vec<f64>> = all.iter().map(side).collect();
             let squares: f64 = sides?.iter().map(|doubt| doubt * doubt).sum();
             let doubt = squares.sqrt() / programs.len().max(1) as f64;
             doubt.is_finite().then_some(doubt)
         };
-        Doubt {
-            worse: together(|one| one.worse),
-            better: together(|one| one.better),
+        ValueUncertainty {
+            worse_factor: together(|one| one.worse_factor),
+            better_factor: together(|one| one.better_factor),
         }
     }
 
@@ -226,7 +233,7 @@ impl Goal {
     }
 
     /// Returns the worse of two values of the goal.
-    pub fn worse_of(self, left: f64, right: f64) -> f64 {
+    pub fn worse_value(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.min(right),
             Self::Latency | Self::Cpu => left.max(right),
@@ -234,7 +241,7 @@ impl Goal {
     }
 
     /// Returns the better of two values of the goal.
-    pub fn better_of(self, left: f64, right: f64) -> f64 {
+    pub fn better_value(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.max(right),
             Self::Latency | Self::Cpu => left.min(right),

@@ -102,7 +102,7 @@ impl FlashArguments {
             depths: self.depth.clone(),
             seed: self.seed,
             drive: FlashDrive {
-                dies: self.dies,
+                die_count: self.dies,
                 program_bytes: self.program,
                 program_us: self.program_us,
                 sensed_bytes: self.sensed,
@@ -113,8 +113,8 @@ impl FlashArguments {
                 arrival_mb_per_s: self.arrival_mb_per_s,
                 cache_bytes: self.cache,
                 cache_mb_per_s: self.cache_mb_per_s,
-                cycles: self.cycles,
-                years: self.years,
+                erase_cycles: self.cycles,
+                warranty_years: self.years,
             },
         }
     }

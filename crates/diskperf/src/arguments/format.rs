@@ -1,7 +1,7 @@
 //! Output formats, and the functions that render in them.
 
 use clap::ValueEnum;
-use diskperf_analysis::report::{self, FioFormat, Format, NoRequests};
+use diskperf_analysis::report::{self, FioFormat, NoRequests, ReportFormat};
 use diskperf_laboratory::{LaboratoryError, Plan};
 use diskperf_timeline::Run;
 
@@ -50,19 +50,19 @@ impl RunFormat {
     }
 
     pub(crate) fn render_runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
-        let fio = |format| report::fio_json(runs, format).map_err(Self::unsupported_error);
+        let fio = |format| report::render_fio_json(runs, format).map_err(Self::unsupported_error);
         match self {
             Self::FioJson => fio(FioFormat::Json),
             Self::FioJsonPlus => fio(FioFormat::JsonPlus),
-            Self::Table => Ok(report::runs(runs, Format::Table, width)),
-            Self::Json => Ok(report::runs(runs, Format::Json, width)),
-            Self::Csv => Ok(report::runs(runs, Format::Csv, width)),
-            Self::Markdown => Ok(report::runs(runs, Format::Markdown, width)),
+            Self::Table => Ok(report::render_runs(runs, ReportFormat::Table, width)),
+            Self::Json => Ok(report::render_runs(runs, ReportFormat::Json, width)),
+            Self::Csv => Ok(report::render_runs(runs, ReportFormat::Csv, width)),
+            Self::Markdown => Ok(report::render_runs(runs, ReportFormat::Markdown, width)),
         }
     }
 }
 
-impl From<OutputFormat> for Format {
+impl From<OutputFormat> for ReportFormat {
     fn from(format: OutputFormat) -> Self {
         match format {
             OutputFormat::Table => Self::Table,

@@ -13,7 +13,7 @@ use std::time::Duration;
 const SPEED_MIN: f64 = 0.001;
 const SPEED_MAX: f64 = 1000.0;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct ServeArguments {
     /// A drive of the catalogue (see `diskperf list drives`), a system that is one drive, or a file
     /// that describes such a system
@@ -26,10 +26,13 @@ pub(crate) struct ServeArguments {
     /// Listen at this port of the loopback, as 127.0.0.1:10809; port 0 is a free one
     #[arg(long, value_name = "127.0.0.1:PORT", value_parser = parse_address)]
     pub(crate) tcp: Option<SocketAddr>,
-    /// Keep the data in this sparse file, which is created if it is missing, and written if it is
-    /// there [default: in memory]
+    /// Serve the data of this file, and keep what is written in memory; a missing file is created as
+    /// a sparse file, and written [default: zeroes, in memory]
     #[arg(long = "data", value_name = "FILE")]
     pub(crate) data_file: Option<PathBuf>,
+    /// Write the file of --data, also if it is there
+    #[arg(long, requires = "data_file", conflicts_with = "read_only")]
+    pub(crate) write: bool,
     /// Serve the first bytes of the drive alone, as 1G [default: all of it]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
     pub(crate) size: Option<u64>,
@@ -39,6 +42,16 @@ pub(crate) struct ServeArguments {
     /// Refuse writes, trims and zeroes
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Give the drive the faults of a file
+    #[arg(long = "fault", value_name = "FILE.toml")]
+    pub(crate) fault_files: Vec<PathBuf>,
+    /// Write a line of JSON for each request that a fault strikes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fault_log: Option<PathBuf>,
+    /// Listen for commands at this Unix socket, a new file: lines of JSON that switch faults and show
+    /// statistics
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
     /// How long, as 60s or 5m [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) lasts: Option<Duration>,

@@ -7,7 +7,8 @@ use crate::arguments::{
 };
 use crate::output::{print, print_message, width};
 use diskperf_analysis::interleave::{
-    self, Clock, InputError, Inputs, Serial, SerialMethod, Service, Term, Track,
+    self, ClockInterrupts, InputError, InterleaveInputs, InterruptCost, SerialInput, SerialMethod,
+    ServiceTimes, TrackFormat,
 };
 use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
@@ -48,7 +49,7 @@ fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
         seed: arguments.seed,
     };
     let found = disk_queue(&catalogue, &asked)?;
-    print(&report::disk_queue(
+    print(&report::render_disk_queue(
         &found,
         arguments.format.into(),
         width(),
@@ -59,7 +60,11 @@ fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
 /// Calculates properties of a flash drive that do not depend on its timing.
 fn calculate_flash(arguments: &FlashArguments) -> CommandResult {
     let found = diskperf_models::flash::flash(&arguments.to_request())?;
-    print(&report::flash(&found, arguments.format.into(), width()))?;
+    print(&report::render_flash(
+        &found,
+        arguments.format.into(),
+        width(),
+    ))?;
     Ok(DONE)
 }
 
@@ -70,7 +75,7 @@ fn calculate_format(arguments: &FormatArguments) -> CommandResult {
         (&arguments.on, &arguments.settings),
         (arguments.drive, arguments.passes),
     )?;
-    print(&report::formatting(
+    print(&report::render_formatting(
         &times,
         arguments.format.into(),
         width(),
@@ -79,7 +84,7 @@ fn calculate_format(arguments: &FormatArguments) -> CommandResult {
 }
 
 /// Default track: that of most 5 MB drives of 5 1/4 inches.
-const DEFAULT_TRACK: Track = Track {
+const DEFAULT_TRACK: TrackFormat = TrackFormat {
     rpm: 3600.0,
     sectors_per_track: 17,
     spare_sectors_per_track: 0,
@@ -94,9 +99,9 @@ const DEFAULT_BUFFER_CHARS: u32 = 24;
 
 fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
     let track = resolve_track(arguments)?;
-    let inputs = Inputs {
+    let inputs = InterleaveInputs {
         track,
-        service: Service {
+        service: ServiceTimes {
             interrupt_latency_ms: arguments.interrupt_latency_ms,
             driver_ms: arguments.driver_ms,
             transfer_start_ms: arguments.transfer_start_ms,
@@ -106,17 +111,17 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
             application_ms: arguments.application_ms,
         },
         cpu_speed: arguments.cpu_speed,
-        clock: resolve_clock(arguments, &track),
-        serial: resolve_serial(arguments)?,
-        read_ahead: arguments.read_ahead,
-        outstanding: arguments.outstanding,
+        clock_interrupts: resolve_clock(arguments, &track),
+        serial_input: resolve_serial(arguments)?,
+        has_read_ahead: arguments.read_ahead,
+        outstanding_reads: arguments.outstanding,
     };
     if !arguments.no_budget {
-        interleave::check_work(&inputs).map_err(|error| input_error(&error))?;
+        interleave::check_calculation_steps(&inputs).map_err(|error| input_error(&error))?;
     }
-    let mut found =
-        interleave::calculate(&inputs, arguments.factor).map_err(|error| input_error(&error))?;
-    if inputs.service == Service::default() {
+    let mut found = interleave::calculate_interleave(&inputs, arguments.factor)
+        .map_err(|error| input_error(&error))?;
+    if inputs.service == ServiceTimes::default() {
         return Err(LaboratoryError::Request(
             "no service time: give at least one of --interrupt-latency-ms, --driver-ms, --transfer-start-ms, --reschedule-ms, --higher-priority-ms, --system-call-ms and --application-ms, as measured"
                 .to_owned(),
@@ -124,11 +129,11 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
     }
     match not_modelled(&inputs) {
         None => {
-            let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
+            let factors: Vec<u32> = found.factor_results.iter().map(|row| row.factor).collect();
             let how = (SEED, available_threads());
             let budget = Budget::unless(arguments.no_budget);
             match modelled(&inputs, &factors, how, budget, &Arc::default()) {
-                Ok(rates) => found.compare(&rates),
+                Ok(rates) => found.set_modelled_rates(&rates),
                 // The calculation stands by itself where the machine cannot
                 // be given the case.
                 Err(error) => {
@@ -138,7 +143,7 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
         }
         Some(why) => print_message(&format!("not compared with the modelled machine: {why}")),
     }
-    print(&report::interleave(
+    print(&report::render_interleave(
         &found,
         arguments.format.into(),
         width(),
@@ -148,7 +153,7 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
 }
 
 /// Returns the drive's track, with individually given values in place of its own.
-fn resolve_track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
+fn resolve_track(arguments: &InterleaveArguments) -> Result<TrackFormat, LaboratoryError> {
     let mut track = match &arguments.drive {
         Some(name) => {
             let known = load_catalogue(arguments.catalogue.as_deref())?;
@@ -168,19 +173,19 @@ fn resolve_track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryErr
     Ok(track)
 }
 
-fn resolve_clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
+fn resolve_clock(arguments: &InterleaveArguments, track: &TrackFormat) -> Option<ClockInterrupts> {
     if arguments.clock_hz.is_none() && arguments.clock_ms.is_none() {
         return None;
     }
     // Bass's sectors are measured on the machine; a faster one takes less.
     let tick_ms = || DEFAULT_CLOCK_COST_SECTORS * track.sector_ms();
-    Some(Clock {
-        hz: arguments.clock_hz.unwrap_or(DEFAULT_CLOCK_HZ),
+    Some(ClockInterrupts {
+        frequency_hz: arguments.clock_hz.unwrap_or(DEFAULT_CLOCK_HZ),
         tick_ms: arguments.clock_ms.unwrap_or_else(tick_ms),
     })
 }
 
-fn resolve_serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
+fn resolve_serial(arguments: &InterleaveArguments) -> Result<Option<SerialInput>, LaboratoryError> {
     let Some(lines) = arguments.serial_lines else {
         return Ok(None);
     };
@@ -195,7 +200,7 @@ fn resolve_serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, Lab
             "--serial-done-us-per-char",
             arguments.serial_done_us_per_char,
         ),
-        (method, method.done_us_per_char()),
+        (method, method.completion_us_per_char()),
         "buffer; give --serial-us-per-char",
     )?;
     if arguments.serial_buffer_chars.is_some() && method == SerialMethod::Programmed {
@@ -204,12 +209,12 @@ fn resolve_serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, Lab
                 .to_owned(),
         ));
     }
-    Ok(Some(Serial {
-        lines,
-        baud: arguments.baud,
+    Ok(Some(SerialInput {
+        line_count: lines,
+        baud_rate: arguments.baud,
         method,
         us_per_char,
-        done_us_per_char,
+        completion_us_per_char: done_us_per_char,
         buffer_chars: arguments
             .serial_buffer_chars
             .unwrap_or(DEFAULT_BUFFER_CHARS),
@@ -237,22 +242,22 @@ fn resolve_serial_time(
 /// only in hyphens.
 fn input_error(error: &InputError) -> LaboratoryError {
     LaboratoryError::Request(match error {
-        InputError::Range { input, .. } => format!("--{}: {error}", input.replace('_', "-")),
-        InputError::TooMany { term, .. } => format!(
+        InputError::OutOfRange { input, .. } => format!("--{}: {error}", input.replace('_', "-")),
+        InputError::TooManySteps { term, .. } => format!(
             "{}: {error}; give fewer lines or a lower --baud, or lift the limit with --no-budget",
             match term {
-                Term::Clock => "--clock-hz",
-                Term::Serial | Term::RawInput => "--serial-lines",
+                InterruptCost::Clock => "--clock-hz",
+                InterruptCost::Serial | InterruptCost::RawInput => "--serial-lines",
             }
         ),
-        InputError::Overload { term, .. } => {
+        InputError::InterruptOverload { term, .. } => {
             let (option, remedy) = match term {
-                Term::Clock => ("--clock-ms", "give a shorter or rarer tick"),
-                Term::Serial => (
+                InterruptCost::Clock => ("--clock-ms", "give a shorter or rarer tick"),
+                InterruptCost::Serial => (
                     "--serial-lines",
                     "give fewer lines, a lower --baud, pseudo-dma or dma to --serial",
                 ),
-                Term::RawInput => ("--wakeup-us", "give fewer lines or a shorter wake-up"),
+                InterruptCost::RawInput => ("--wakeup-us", "give fewer lines or a shorter wake-up"),
             };
             format!("{option}: {error}; {remedy}, or a larger --cpu-speed")
         }

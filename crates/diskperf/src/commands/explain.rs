@@ -6,7 +6,7 @@ use crate::output::{print, width};
 use crate::progress::{ModelRunDisplay, RunDisplay};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::explanation::{Explanation, ProgramExplanation};
-use diskperf_analysis::perfetto::perfetto;
+use diskperf_analysis::perfetto::encode_trace;
 use diskperf_analysis::report;
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_laboratory::execute::prepare_process;
@@ -61,25 +61,25 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Com
         [ExplainedSide::Model(one)] => {
             let (found, traces) = explain::explain(one, &means)?;
             if output.is_some() {
-                trace = Ok(encode_trace(&found, traces.iter()));
+                trace = Ok(encode_program_traces(&found, traces.iter()));
             }
-            report::explanation(&found, format, width())
+            report::render_explanation(&found, format, width())
         }
         [ExplainedSide::Model(a), ExplainedSide::Model(b)] => {
             let found = explain::differences(a, b, &means)?;
-            report::differences(&found, format, width())
+            report::render_differences(&found, format, width())
         }
         [one] => {
             let told = one.explain_side(arguments, store, &means)?;
             if output.is_some() {
                 trace = encode_storage_trace(&told);
             }
-            report::explanation(&told.explanation, format, width())
+            report::render_explanation(&told.explanation, format, width())
         }
         [a, b, ..] => {
             let a = a.explain_side(arguments, store, &means)?;
             let b = b.explain_side(arguments, store, &means)?;
-            report::differences(&storage::differences(&a, &b)?, format, width())
+            report::render_differences(&storage::differences(&a, &b)?, format, width())
         }
         [] => unreachable!("without a name there is the last run"),
     };
@@ -163,14 +163,17 @@ pub(super) fn repeat_with_trace(
         .iter()
         .map(|(name, trace)| (name.clone(), trace))
         .collect();
-    output.write(&perfetto(&all))
+    output.write(&encode_trace(&all))
 }
 
 /// Combines the traces of all programs into the bytes of one file.
-fn encode_trace<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) -> Vec<u8> {
+fn encode_program_traces<'t>(
+    found: &Explanation,
+    traces: impl Iterator<Item = &'t Trace>,
+) -> Vec<u8> {
     let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
     let named = found.programs.iter().map(name).zip(traces);
-    perfetto(&named.collect::<Vec<_>>())
+    encode_trace(&named.collect::<Vec<_>>())
 }
 
 /// Returns the trace of real storage.
@@ -181,7 +184,7 @@ fn encode_trace<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>
 fn encode_storage_trace(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
-        Some(traces) => Ok(encode_trace(&told.explanation, traces.into_iter())),
+        Some(traces) => Ok(encode_program_traces(&told.explanation, traces.into_iter())),
         None => Err(LaboratoryError::Request(format!(
             "--perfetto has nothing to write, because no events of {} were recorded: {}",
             told.name,

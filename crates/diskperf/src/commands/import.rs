@@ -5,7 +5,8 @@ use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_laboratory::import::{
-    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, ShownDrive, Think, import as imported,
+    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, ShownDrive, ThinkTimeReference,
+    import as imported,
 };
 use diskperf_timeline::units::format_size;
 use serde_json::json;
@@ -121,17 +122,17 @@ fn describe_fit(of: &Fit) -> String {
         "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}{}\n",
         of.fitted_requests,
         of.requests,
-        phase.r,
+        phase.resultant_length,
         phase.period_us,
-        phase.ppm,
-        match phase.think {
-            Think::Before => "pauses before requests",
-            Think::After => "pauses after requests",
-            Think::Unknown if !of.shows_angles =>
+        phase.period_uncertainty_ppm,
+        match phase.think_time_reference {
+            ThinkTimeReference::BeforeSubmission => "pauses before requests",
+            ThinkTimeReference::AfterCompletion => "pauses after requests",
+            ThinkTimeReference::Undetermined if !of.shows_angles =>
                 "no phase: too few requests are on the cylinders of others to show the angle of the platters",
-            Think::Unknown => "no phase",
+            ThinkTimeReference::Undetermined => "no phase",
         },
-        match phase.steps.len() {
+        match phase.phase_steps.len() {
             0 => String::new(),
             1 => ", the phase jumps once".to_owned(),
             count => format!(", the phase jumps {count} times"),
@@ -146,8 +147,8 @@ fn describe_shown(shown: &ShownDrive) -> String {
         shown.fitted_requests,
         shown.requests,
         match shown.think {
-            Think::After => "after",
-            Think::Before | Think::Unknown => "before",
+            ThinkTimeReference::AfterCompletion => "after",
+            ThinkTimeReference::BeforeSubmission | ThinkTimeReference::Undetermined => "before",
         },
         match shown.jumps.len() {
             1 => "1 place".to_owned(),
@@ -218,10 +219,10 @@ fn describe_next_steps(found: &Imported, arguments: &ImportArguments) -> String 
     );
     let trace = arguments.calibrate.as_ref().filter(|_| fits);
     if let (Some(trace), Some(fit)) = (trace, &first.fit) {
-        let form = match fit.phase.think {
-            Think::Before => Some("validate-before"),
-            Think::After => Some("validate"),
-            Think::Unknown => None,
+        let form = match fit.phase.think_time_reference {
+            ThinkTimeReference::BeforeSubmission => Some("validate-before"),
+            ThinkTimeReference::AfterCompletion => Some("validate"),
+            ThinkTimeReference::Undetermined => None,
         };
         if let Some(form) = form {
             text += &format!(
@@ -291,9 +292,9 @@ fn format_fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
         return Default::default();
     };
     let numbers = [
-        phase.r,
+        phase.resultant_length,
         phase.period_us,
-        phase.ppm,
+        phase.period_uncertainty_ppm,
         replays.filed.within_half_ms_percent,
         replays.filed.rms_per_request_ms,
         replays.fitted.within_half_ms_percent,

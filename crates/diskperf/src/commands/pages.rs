@@ -2,7 +2,7 @@
 
 use super::{CommandResult, DONE};
 use crate::arguments::ReportArguments;
-use diskperf_analysis::report::html::{self, Reported};
+use diskperf_analysis::report::html::{self, ReportedRun};
 use diskperf_laboratory::Output;
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::report::{pictures, reported};
@@ -21,21 +21,21 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Comma
     }
     let mut reported = reported(&catalogue, wanted)?;
     draw_platters(&mut reported);
-    let page = html::page(&reported);
+    let page = html::render_page(&reported);
     output.write(page.as_bytes())?;
     Ok(DONE)
 }
 
 /// Repeats the modelled runs, each on its own thread, to draw the activity of their drives.
-fn draw_platters(reported: &mut [Reported]) {
+fn draw_platters(reported: &mut [ReportedRun]) {
     let modelled = reported
         .iter_mut()
         .filter(|one| one.run.world == World::Model);
     std::thread::scope(|scope| {
         for one in modelled {
             scope.spawn(|| match draw_platter(&one.run) {
-                Ok(pictures) => one.pictures = pictures,
-                Err(why) => one.no_pictures = Some(why),
+                Ok(pictures) => one.pictures_by_result = pictures,
+                Err(why) => one.no_pictures_reason = Some(why),
             });
         }
     });

@@ -20,12 +20,12 @@ pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
     let stop = stop_on_signals()?;
     let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
     let came = ready.record(&stop, |so_far| {
-        progress.update(so_far.requests, so_far.lost_events);
+        progress.update(so_far.request_count, so_far.lost_event_count);
     });
     drop(progress);
     let came = came?;
     let is_printed_elsewhere = arguments.output.as_os_str() == "-";
-    let text = report::recorded(&came, arguments.format.into(), width());
+    let text = report::render_recording(&came, arguments.format.into(), width());
     match is_printed_elsewhere {
         true => print_message(&text),
         false => print(&text)?,
@@ -34,7 +34,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
         let path = arguments.output.display();
         print_message(&format!("`diskperf trace {path}` shows what is in it"));
     }
-    Ok(match came.lost_events {
+    Ok(match came.lost_event_count {
         0 => DONE,
         _ => FAILED,
     })

@@ -50,13 +50,13 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
     let progress = ModelRunDisplay::new(arguments.machines.quiet);
     let card = reproduce_with(&catalogue, &options, &|done, of| progress.update(done, of))?;
     drop(progress);
-    let printed = print(&report::card(
+    let printed = print(&report::render_card(
         &card,
         arguments.machines.format.into(),
         width(),
     ));
     if let Some(page) = page {
-        page.write(report::html::card(&card).as_bytes())?;
+        page.write(report::html::render_card(&card).as_bytes())?;
     }
     printed?;
     Ok(DONE)
@@ -73,16 +73,16 @@ fn real_drives(arguments: &ReproduceArguments, data: &Path) -> CommandResult {
     let progress = ModelRunDisplay::new(arguments.machines.quiet);
     let found = real_drives::reproduce(data, &stop, &|done, of| progress.update(done, of))?;
     drop(progress);
-    let printed = print(&report::real_drives(
+    let printed = print(&report::render_real_drives(
         &found,
         arguments.machines.format.into(),
         width(),
     ));
     if let Some(page) = page {
-        page.write(report::html::real_drives(&found).as_bytes())?;
+        page.write(report::html::render_real_drives(&found).as_bytes())?;
     }
     printed?;
-    Ok(match found.has_replays() {
+    Ok(match found.has_replayed_drives() {
         true => DONE,
         false => FAILED,
     })

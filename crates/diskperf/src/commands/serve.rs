@@ -1,21 +1,24 @@
-//! The command `diskperf serve`.
+//! `diskperf serve`.
+
+mod control;
+mod report;
 
 use super::{CommandResult, DONE};
-use crate::arguments::{OutputFormat, ServeArguments};
-use crate::listing::Listing;
-use crate::output::{print, print_message, width};
+use crate::arguments::ServeArguments;
+use crate::output::{print, print_message};
 use crate::progress::RecordDisplay;
 use crate::signals::stop_on_signals;
+use diskperf_laboratory::clean::{Cleaned, Cleaning, Leftover};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    OperationStatistics, PrivateDirectory, ServeError, Served, ServedOptions, StatisticsReport,
-    resolve_drive,
+    ControlServer, FaultLog, PrivateDirectory, ServeError, Served, ServedOptions,
+    abandoned_directories, read_faults, resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
-use serde_json::{Value, json};
-use std::path::Path;
+use report::format_report;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,17 +33,24 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     let settings = &arguments.settings;
     let specification =
         resolve_drive(&catalogue, &arguments.drive, settings).map_err(serve_error)?;
-    if let Some(path) = &arguments.data_file {
+    let copies_on_write = copies_on_write(arguments);
+    if let Some(path) = arguments.data_file.as_ref().filter(|_| !copies_on_write) {
         require_data_file(path)?;
     }
+    let sectors = served_sectors(&specification, arguments.size).map_err(serve_error)?;
+    let faults =
+        read_faults(&arguments.fault_files, arguments.seed, sectors).map_err(serve_error)?;
     let options = ServedOptions {
         data: arguments.data_file.clone(),
+        copies_on_write,
         size_bytes: arguments.size,
         speed: arguments.speed,
         is_read_only: arguments.read_only,
         seed: arguments.seed,
         keeps_arrivals: false,
+        faults,
     };
+    let mut fault_log = open_fault_log(arguments)?;
     // Before anything is made that a signal would leave.
     let stop = stop_on_signals()?;
     let served = Arc::new(Served::start(&specification, &options).map_err(serve_error)?);
@@ -51,13 +61,17 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
         (None, Some(at)) => Address::Tcp(at),
         (None, None) => {
             let private = PrivateDirectory::create().map_err(serve_error)?;
-            Address::Unix(directory.insert(private).path().join("socket"))
+            Address::Unix(directory.insert(private).socket())
         }
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(serve_error)?;
-    print_address(arguments, &served, server.uri());
-    let is_running = wait_for_end(arguments, &served, &stop);
+    let control = start_control(arguments, &served)?;
+    let copied = arguments.data_file.as_ref().filter(|_| copies_on_write);
+    print_address(arguments, &served, copied, server.uri());
+    let is_running = wait_for_end(arguments, &served, &stop, &mut fault_log)?;
+    drop(control);
     server.end();
+    log_strikes(arguments, &served, &mut fault_log)?;
     drop(directory);
     let synced = served.data.sync();
     let report = served.statistics.report(arguments.speed);
@@ -73,12 +87,32 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     Ok(DONE)
 }
 
+/// Removes what killed servers left.
+pub(super) fn clean(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+    match abandoned_directories() {
+        Ok(found) => {
+            for abandoned in found {
+                let leftover = Leftover::Server(abandoned.path().to_owned());
+                cleaned.finish(cleaning, leftover, || abandoned.remove());
+            }
+        }
+        Err(error) => cleaned.failed.push(error.to_string()),
+    }
+}
+
 pub(super) fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
         ServeError::Work(text) => LaboratoryError::Work(text),
     }
+}
+
+/// Whether the data are those of a file that is left as it is.
+fn copies_on_write(arguments: &ServeArguments) -> bool {
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let changes = arguments.write || arguments.read_only;
+    !changes && arguments.data_file.as_ref().is_some_and(is_there)
 }
 
 /// Makes sure that the data go to a file of the user's, by the rules for outputs.
@@ -92,8 +126,51 @@ fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
     }
 }
 
+/// Listens at the control socket, if there is to be one.
+fn start_control(
+    arguments: &ServeArguments,
+    served: &Arc<Served>,
+) -> Result<Option<ControlServer>, LaboratoryError> {
+    let Some(path) = &arguments.control else {
+        return Ok(None);
+    };
+    let (served, arguments) = (Arc::clone(served), arguments.clone());
+    let answer = move |line: &str| control::answer(line, &arguments, &served).to_string();
+    ControlServer::start(path, answer)
+        .map(Some)
+        .map_err(serve_error)
+}
+
+/// Opens the log of faults, which has its name from the start: it can be followed.
+fn open_fault_log(arguments: &ServeArguments) -> Result<Option<FaultLog>, LaboratoryError> {
+    let Some(path) = &arguments.fault_log else {
+        return Ok(None);
+    };
+    let output = Output::open_beside_table("--fault-log", path)?.begin(true)?;
+    Ok(Some(FaultLog::new(output)))
+}
+
+/// Writes the strikes since the last call to the log, if there is one.
+fn log_strikes(
+    arguments: &ServeArguments,
+    served: &Served,
+    log: &mut Option<FaultLog>,
+) -> Result<(), LaboratoryError> {
+    let taken = served.drive.take_strikes();
+    let (Some(log), Some(path)) = (log, &arguments.fault_log) else {
+        return Ok(());
+    };
+    let added = log.add(&taken, &served.drive.fault_states());
+    added.map_err(|error| {
+        LaboratoryError::Work(format!(
+            "--fault-log {}: cannot be written: {error}",
+            path.display()
+        ))
+    })
+}
+
 /// Says where the drive is served, and how it is used.
-fn print_address(arguments: &ServeArguments, served: &Served, uri: &str) {
+fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&PathBuf>, uri: &str) {
     let size = format_size(served.size_bytes);
     let speed = match arguments.speed {
         1.0 => String::new(),
@@ -106,6 +183,12 @@ fn print_address(arguments: &ServeArguments, served: &Served, uri: &str) {
     };
     let drive = &arguments.drive;
     print_message(&format!("serving {drive}, {size}{access}{speed}, at {uri}"));
+    if let Some(path) = copied {
+        let path = path.display();
+        print_message(&format!(
+            "{path} is left as it is, and what is written ends with the server; --write writes it"
+        ));
+    }
     print_message(&format!(
         "use it as `nbdinfo '{uri}'`, `qemu-img info '{uri}'` or fio's ioengine=nbd; Ctrl-C ends it and prints the statistics"
     ));
@@ -113,7 +196,16 @@ fn print_address(arguments: &ServeArguments, served: &Served, uri: &str) {
 
 /// Waits until the time is over or a signal comes. Returns whether the drive was served all
 /// the time.
-fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) -> bool {
+///
+/// # Errors
+///
+/// The log of faults cannot be written.
+fn wait_for_end(
+    arguments: &ServeArguments,
+    served: &Served,
+    stop: &AtomicBool,
+    fault_log: &mut Option<FaultLog>,
+) -> Result<bool, LaboratoryError> {
     let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
     let start = Instant::now();
     while !stop.load(Ordering::SeqCst) {
@@ -124,136 +216,11 @@ fn wait_for_end(arguments: &ServeArguments, served: &Served, stop: &AtomicBool) 
             break;
         }
         if !served.drive.is_running() {
-            return false;
+            return Ok(false);
         }
+        log_strikes(arguments, served, fault_log)?;
         thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
         progress.update(served.statistics.requests(), 0);
     }
-    true
-}
-
-fn format_report(
-    arguments: &ServeArguments,
-    served: &Served,
-    report: &StatisticsReport,
-) -> Result<String, LaboratoryError> {
-    let listing = list_operations(report);
-    match arguments.format {
-        OutputFormat::Json => {
-            let json = report_json(arguments, served, report);
-            serde_json::to_string_pretty(&json).map_err(LaboratoryError::work)
-        }
-        OutputFormat::Table => Ok(format!(
-            "{}\n\n{}",
-            format_summary(arguments, report),
-            listing.render(OutputFormat::Table, width())
-        )),
-        format => Ok(listing.render(format, width())),
-    }
-}
-
-fn format_summary(arguments: &ServeArguments, report: &StatisticsReport) -> String {
-    let count = |number: u64, one: &str| match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
-    };
-    let refused = match report.refused {
-        0 => String::new(),
-        refused => format!(", {} refused", count(refused, "request")),
-    };
-    let late = report.operations.iter().filter(|of| of.is_late);
-    let late: Vec<_> = late.map(|of| of.kind.name()).collect();
-    let late = match late.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\n{}: answers were late, the 99th percentile by more than 5 % of the median service time",
-            late.join(", ")
-        ),
-    };
-    format!(
-        "{}: {} of {} in {:.1} s{refused}{late}",
-        arguments.drive,
-        count(report.requests(), "request"),
-        count(report.connections, "connection"),
-        report.elapsed.as_secs_f64(),
-    )
-}
-
-/// Rates of a kind of requests, over the whole time.
-fn operation_rates(of: &OperationStatistics, report: &StatisticsReport) -> (f64, f64) {
-    let elapsed_s = report.elapsed.as_secs_f64();
-    let per_s = |count: u64| count as f64 / elapsed_s;
-    (per_s(of.requests), per_s(of.bytes) / 1e6)
-}
-
-fn list_operations(report: &StatisticsReport) -> Listing {
-    let row = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = operation_rates(of, report);
-        vec![
-            of.kind.name().to_owned(),
-            of.requests.to_string(),
-            of.failed.to_string(),
-            of.bytes.to_string(),
-            format!("{requests_per_s:.1}"),
-            format!("{mb_per_s:.3}"),
-            format!("{:.4}", of.service_ms_p50),
-            format!("{:.4}", of.service_ms_p99),
-            format!("{:.4}", of.lateness_ms_p50),
-            format!("{:.4}", of.lateness_ms_p99),
-            format!("{:.4}", of.lateness_ms_max),
-            if of.is_late { "late" } else { "" }.to_owned(),
-        ]
-    };
-    Listing {
-        name: "operations",
-        heading: vec![
-            "operation",
-            "requests",
-            "failed",
-            "bytes",
-            "requests/s",
-            "MB/s",
-            "service ms p50",
-            "service ms p99",
-            "lateness ms p50",
-            "lateness ms p99",
-            "lateness ms max",
-            "mark",
-        ],
-        rows: report.operations.iter().map(row).collect(),
-        ..Listing::default()
-    }
-}
-
-fn report_json(arguments: &ServeArguments, served: &Served, report: &StatisticsReport) -> Value {
-    let operation = |of: &OperationStatistics| {
-        let (requests_per_s, mb_per_s) = operation_rates(of, report);
-        json!({
-            "operation": of.kind.name(),
-            "requests": of.requests,
-            "failed": of.failed,
-            "bytes": of.bytes,
-            "requests_per_s": requests_per_s,
-            "mb_per_s": mb_per_s,
-            "service_ms": { "p50": of.service_ms_p50, "p99": of.service_ms_p99 },
-            "lateness_ms": {
-                "p50": of.lateness_ms_p50,
-                "p99": of.lateness_ms_p99,
-                "max": of.lateness_ms_max,
-            },
-            "is_late": of.is_late,
-        })
-    };
-    let operations: Vec<_> = report.operations.iter().map(operation).collect();
-    json!({
-        "drive": arguments.drive,
-        "size_bytes": served.size_bytes,
-        "speed": arguments.speed,
-        "seed": arguments.seed,
-        "elapsed_s": report.elapsed.as_secs_f64(),
-        "connections": report.connections,
-        "requests": report.requests(),
-        "refused": report.refused,
-        "operations": operations,
-    })
+    Ok(true)
 }

@@ -40,9 +40,13 @@ pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
     let found = summarize(&asked, &far, &stop);
     drop(progress);
     let found = found?;
-    let printed = print(&report::trace(&found, arguments.format.into(), width()));
+    let printed = print(&report::render_trace(
+        &found,
+        arguments.format.into(),
+        width(),
+    ));
     if let Some(page) = page {
-        page.write(report::html::trace(&found).as_bytes())?;
+        page.write(report::html::render_trace(&found).as_bytes())?;
     }
     printed?;
     Ok(DONE)

@@ -6,7 +6,7 @@ use crate::output::{print, print_message, width};
 use crate::progress::ModelRunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
-use diskperf_analysis::tuning::Tuned;
+use diskperf_analysis::tuning::TuningResult;
 use diskperf_laboratory::crew::Threads;
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::plan::is_model;
@@ -31,9 +31,9 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> CommandRe
         false => tune_path(arguments, (target, what), store)?,
     };
     let format = arguments.machines.format.into();
-    let printed = print(&report::tuned(&tuned, format, width()));
+    let printed = print(&report::render_tuning(&tuned, format, width()));
     if let Some(page) = page {
-        page.write(report::html::tuned(&tuned).as_bytes())?;
+        page.write(report::html::render_tuning(&tuned).as_bytes())?;
     }
     printed?;
     left.map_or(Ok(DONE), Err)
@@ -43,7 +43,7 @@ fn tune_model(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
     store: Option<&Path>,
-) -> Result<Tuned, LaboratoryError> {
+) -> Result<TuningResult, LaboratoryError> {
     if arguments.change_device_settings {
         return Err(LaboratoryError::Request(format!(
             "--change-device-settings applies to real storage, and {target} is a modelled system; omit it"
@@ -91,7 +91,7 @@ fn tune_path(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
     store: Option<&Path>,
-) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
+) -> Result<(TuningResult, Option<LaboratoryError>), LaboratoryError> {
     let of_models = [
         (arguments.drives.is_some(), "--drives"),
         (arguments.machines.catalogue.is_some(), "--catalogue"),

@@ -275,7 +275,22 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
     (
         "serve",
         "data_file",
-        Written("serve fixed --for 10ms --data {}"),
+        Written("serve fixed --for 10ms --write --data {}"),
+    ),
+    (
+        "serve",
+        "fault_files",
+        Read("serve fixed --for 10ms --fault {}"),
+    ),
+    (
+        "serve",
+        "fault_log",
+        Written("serve fixed --for 10ms --fault-log {}"),
+    ),
+    (
+        "serve",
+        "control",
+        Written("serve fixed --for 10ms --control {}"),
     ),
     ("serve", "lasts", Nothing),
     ("serve", "settings", Nothing),
@@ -484,6 +499,7 @@ fn option_of(command: &str, output: &str) -> String {
     let long = long.unwrap_or_else(|| panic!("{command}: {output} has no long form"));
     let beside = match (command, output) {
         ("run", "record") | ("record", "output") => " --force",
+        ("serve", "data_file") => " --write",
         ("trace", "output") => " --convert spc",
         _ => "",
     };

@@ -73,7 +73,7 @@ fn a_named_socket_is_new_and_private_and_goes_at_the_end() {
 #[test]
 fn data_outlive_a_kill_and_are_served_once() {
     let user = User::new();
-    let line = format!("{AT_ONCE} --data ./drive.img");
+    let line = format!("{AT_ONCE} --write --data ./drive.img");
     let serving = Serving::start(&user, &line);
     let second = user.run(&words(&line));
     second.expect(2, &["./drive.img", "another process"]);
@@ -81,14 +81,73 @@ fn data_outlive_a_kill_and_are_served_once() {
     let mut killed = serving;
     killed.process.signal(Signal::KILL);
     killed.process.finish();
-    // A socket of a killed server stays: nobody else's is removed.
-    fs::remove_file(&socket).unwrap();
-    fs::remove_dir(socket.parent().unwrap()).unwrap();
+    assert!(socket.exists(), "a killed server leaves its socket");
     assert_eq!(
         fs::metadata(user.file("drive.img")).unwrap().len(),
         64 << 20
     );
     Serving::start(&user, &line).end(Signal::INT).expect(0, &[]);
+}
+
+#[test]
+fn clean_removes_what_a_killed_server_left() {
+    let user = User::new();
+    let (mut killed, serving) = (
+        Serving::start(&user, AT_ONCE),
+        Serving::start(&user, AT_ONCE),
+    );
+    let (left, used) = (killed.socket(), serving.socket());
+    killed.process.signal(Signal::KILL);
+    killed.process.finish();
+    let folder = left.parent().unwrap().display().to_string();
+    user.run(&words("clean --dry-run"))
+        .expect(0, &[])
+        .shows(&[&format!("would remove {folder}")]);
+    assert!(left.exists());
+    let cleaned = user.run(&words("clean")).expect(0, &[]);
+    cleaned.shows(&[&format!("removed {folder}")]);
+    assert!(!left.parent().unwrap().exists());
+    UnixStream::connect(&used).expect("another server goes on");
+    assert!(used.exists());
+    serving.end(Signal::TERM).expect(0, &[]);
+    let again = user.run(&words("clean")).expect(0, &[]);
+    again.shows(&["nothing to remove"]);
+}
+
+#[test]
+fn an_image_is_left_as_it_is_unless_it_is_to_be_written() {
+    let user = User::new();
+    let image = vec![7; 64 << 20];
+    fs::write(user.file("drive.img"), &image).unwrap();
+    let line = format!("{AT_ONCE} --data ./drive.img");
+    let mut write = request(1);
+    write.extend([9; 512]);
+    for (options, is_written) in [("", false), (" --write", true)] {
+        let serving = Serving::start(&user, &format!("{line}{options}"));
+        let mut stream = connect(&serving);
+        let mut answer = [1; 16 + 512];
+        stream.write_all(&write).unwrap();
+        stream.read_exact(&mut answer[..16]).unwrap();
+        stream.write_all(&request(0)).unwrap();
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[16..], [9; 512], "what was written is read");
+        match is_written {
+            // Others may read the image, too, and none may write it.
+            false => {
+                let line = format!("{line} --for 10ms");
+                user.run(&words(&line))
+                    .expect(0, &["./drive.img is left as it is", "--write"]);
+                let line = format!("{AT_ONCE} --data ./drive.img --write");
+                user.run(&words(&line))
+                    .expect(2, &["./drive.img", "another process"]);
+            }
+            true => drop(user.run(&words(&line)).expect(2, &["another process"])),
+        }
+        serving.end(Signal::TERM).expect(0, &[]);
+        let after = fs::read(user.file("drive.img")).unwrap();
+        assert_eq!(after[..512] == [9; 512], is_written);
+        assert!(after[512..] == image[512..]);
+    }
 }
 
 #[test]
@@ -116,6 +175,11 @@ fn what_cannot_be_served_is_refused_with_the_remedy() {
         ),
         ("serve fixed --data ./target", &["./target"]),
         ("serve fixed --data -", &["name a file"]),
+        ("serve fixed --write", &["--data <FILE>"]),
+        (
+            "serve fixed --data ./short.img --write --read-only",
+            &["cannot be used with"],
+        ),
         (
             "serve fixed --data ./absent.img --read-only",
             &["./absent.img"],

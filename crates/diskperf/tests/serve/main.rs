@@ -1,8 +1,9 @@
-//! `diskperf serve`: other programs read, write and verify a modelled drive, and the command
-//! ends in order.
+//! `diskperf serve`: other programs read, write and verify a modelled drive, the command
+//! ends in order, and drives have faults.
 
 mod clients;
 mod command;
+mod faults;
 mod kernel;
 #[path = "../support/mod.rs"]
 mod support;

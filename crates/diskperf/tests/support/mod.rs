@@ -104,6 +104,7 @@ impl User {
         command
             .args(arguments)
             .current_dir(self.home())
+            .env("XDG_RUNTIME_DIR", self.home())
             .env("XDG_DATA_HOME", self.home().join("data"));
         command
     }

@@ -36,7 +36,7 @@ pub(super) fn both<'a>(
             arm,
             seed: request.seed,
             places_differ,
-            min_effect: Some(request.limits.min_effect),
+            min_effect: Some(request.limits.effect_share_min),
             before,
         })
     };
@@ -107,7 +107,7 @@ impl<'a> Measured<'a> {
         let result = &mut self.run.results[ordinal];
         let made = result.repetitions.len() as u32;
         result.protocol.repetitions = made.max(result.protocol.discarded + 1);
-        let disturbed = interference::note(result);
+        let disturbed = interference::describe_disturbances(result);
         result.notes.extend(notes.into_iter().chain(disturbed));
         self.recorder.finish_result(ordinal, result);
     }

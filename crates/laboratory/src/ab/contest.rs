@@ -4,7 +4,7 @@ use super::arm::Measured;
 use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
 use diskperf_analysis::quantity::Quantity;
-use diskperf_analysis::statistics::interleaved::{Decided, Limits, Sequence, size_blocks};
+use diskperf_analysis::statistics::interleaved::{SequenceVerdict, DecisionLimits, ConfidenceSequence, size_block_count};
 use diskperf_battery::Step;
 use diskperf_machine::{Stream, Streams};
 use diskperf_models::LaboratoryError;
@@ -23,14 +23,14 @@ pub(super) type Rigs<'r> = [&'r HostRig<'r>; 2];
 /// Limits that each measured rate is judged against.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Question {
-    pub(super) limits: Limits,
+    pub(super) limits: DecisionLimits,
     /// Loss of speed, as a share, that the blocks have to find or exclude as well.
     pub(super) fail_over: Option<f64>,
 }
 
 impl Question {
-    fn is_answered(self, row: &Sequence) -> bool {
-        let known = |limit| row.is_regression(limit).is_some();
+    fn is_answered(self, row: &ConfidenceSequence) -> bool {
+        let known = |limit| row.is_slowdown_above(limit).is_some();
         row.verdict().is_some() && self.fail_over.is_none_or(known)
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Contest<'a> {
 struct Judged {
     job: usize,
     quantity: Quantity,
-    row: Sequence,
+    row: ConfidenceSequence,
 }
 
 impl<'a> Contest<'a> {
@@ -101,11 +101,11 @@ impl<'a> Contest<'a> {
         let mut judged = Vec::new();
         for (job, past_cache) in past_cache.into_iter().enumerate() {
             let [a, b] = [&firsts[0][job], &firsts[1][job]].map(std::slice::from_ref);
-            let quantities = Quantity::of_both(a.iter(), b.iter(), past_cache);
+            let quantities = Quantity::common_quantities(a.iter(), b.iter(), past_cache);
             judged.extend(quantities.into_iter().map(|quantity| Judged {
                 job,
                 quantity,
-                row: Sequence::new(1, Limits::default()),
+                row: ConfidenceSequence::new(1, DecisionLimits::default()),
             }));
         }
         Ok(Self {
@@ -141,7 +141,7 @@ impl<'a> Contest<'a> {
     pub(super) fn ask(&mut self, question: Question, rows: usize) {
         self.question = question;
         for one in &mut self.judged {
-            one.row = Sequence::new(rows, question.limits);
+            one.row = ConfidenceSequence::new(rows, question.limits);
         }
     }
 
@@ -156,15 +156,15 @@ impl<'a> Contest<'a> {
     pub(super) fn begin_size(&mut self) {
         let found = |one: &Judged| {
             let verdict = one.row.verdict();
-            matches!(verdict, Some(Decided::Slower | Decided::Faster))
+            matches!(verdict, Some(SequenceVerdict::Slower | SequenceVerdict::Faster))
         };
         self.size_blocks = match self.judged.iter().any(found) {
-            true => size_blocks(self.blocks as usize),
+            true => size_block_count(self.blocks as usize),
             false => 0,
         };
         self.deciding_blocks = Some(self.blocks);
         for one in &mut self.judged {
-            one.row.begin_size();
+            one.row.begin_size_phase();
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a> Contest<'a> {
     pub(super) fn is_limit_open(&self) -> bool {
         let is_open = |limit| {
             let mut rows = self.judged.iter().map(|one| &one.row);
-            rows.any(|row| row.is_regression(limit).is_none())
+            rows.any(|row| row.is_slowdown_above(limit).is_none())
         };
         self.question.fail_over.is_some_and(is_open)
     }
@@ -188,7 +188,7 @@ impl<'a> Contest<'a> {
     /// Schedules more blocks that measure the sizes of differences, as many as all blocks so far.
     pub(super) fn extend_size(&mut self) {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
-        self.size_blocks = (self.blocks - deciding) as usize + size_blocks(self.blocks as usize);
+        self.size_blocks = (self.blocks - deciding) as usize + size_block_count(self.blocks as usize);
     }
 
     /// Runs one block: one repetition of each arm, in an order that a coin decides. A block that
@@ -233,8 +233,8 @@ impl<'a> Contest<'a> {
     fn take(&mut self, a: &[Repetition], b: &[Repetition], b_second: bool) {
         self.blocks += 1;
         for Judged { job, quantity, row } in &mut self.judged {
-            if let (Some(a), Some(b)) = (quantity.speed(&a[*job]), quantity.speed(&b[*job])) {
-                row.add_rates(a, b, b_second);
+            if let (Some(a), Some(b)) = (quantity.speed_of_repetition(&a[*job]), quantity.speed_of_repetition(&b[*job])) {
+                row.add_block_rates(a, b, b_second);
             }
         }
     }
@@ -243,14 +243,14 @@ impl<'a> Contest<'a> {
     pub(super) fn tell(&self, left: Duration, observer: &mut dyn Observer) {
         let Judged { quantity, row, .. } = &self.judged[0];
         // A sequence is of times for one unit.
-        let sign = if quantity.is_time() { 1.0 } else { -1.0 };
+        let sign = if quantity.is_duration() { 1.0 } else { -1.0 };
         let ratio = |ln_ratio: f64| (sign * ln_ratio).exp();
         let ends = |low: f64, high: f64| (low.min(high), low.max(high));
         observer.handle_event(Event::BlockFinished {
             title: &self.title(),
             blocks: self.blocks,
-            ratio: row.size().map(ratio),
-            interval: row.estimate().map(|it| ends(ratio(it.low), ratio(it.high))),
+            ratio: row.effect_size().map(ratio),
+            interval: row.estimate().map(|it| ends(ratio(it.ln_ratio_min), ratio(it.ln_ratio_max))),
             left,
         });
     }

@@ -4,16 +4,16 @@
 use crate::execute::execute;
 use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
-use diskperf_analysis::comparison::{Pair, compare};
-use diskperf_analysis::explanation::difference::Differences;
-use diskperf_analysis::explanation::side_by_side::{Amount, Side, side_by_side};
-use diskperf_analysis::explanation::unlike::unlike;
-use diskperf_analysis::explanation::verdict::{own_requests_first, storage_verdict};
+use diskperf_analysis::comparison::{ResultPair, compare};
+use diskperf_analysis::explanation::difference::ExplanationDifferences;
+use diskperf_analysis::explanation::side_by_side::{WorkAmount, ExplanationSide, compare_sides};
+use diskperf_analysis::explanation::unlike::list_run_differences;
+use diskperf_analysis::explanation::verdict::{sort_own_requests_first, write_storage_verdict};
 use diskperf_analysis::explanation::{
-    Account, Explanation, ProgramExplanation, observed, processor, stored,
+    TimeAccount, Explanation, ProgramExplanation, observed, processor, stored,
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
-use diskperf_analysis::quantity::judged_s;
+use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_battery::Job;
 use diskperf_models::LaboratoryError;
 use diskperf_models::explain::{Means, Subject, check_apart, explain};
@@ -30,7 +30,7 @@ pub struct Told {
     /// Attribution of the elapsed time to stages.
     pub explanation: Explanation,
     /// Amount of work of each program: its size and requests.
-    pub amounts: Vec<Amount>,
+    pub amounts: Vec<WorkAmount>,
     /// Trace of each program; `None` where events were not recorded.
     pub traces: Vec<Option<Trace>>,
     /// Explained run; `None` for a modelled system.
@@ -38,11 +38,11 @@ pub struct Told {
 }
 
 impl Told {
-    fn side(&self) -> Side<'_> {
-        Side {
+    fn side(&self) -> ExplanationSide<'_> {
+        ExplanationSide {
             name: &self.name,
             explanation: &self.explanation,
-            amounts: &self.amounts,
+            work_amounts: &self.amounts,
         }
     }
 }
@@ -106,9 +106,9 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
         ..*means
     };
     let (explanation, traces) = explain(subject, &means)?;
-    let amount = |job: &Job| Amount {
+    let amount = |job: &Job| WorkAmount {
         size_bytes: plan.size(job),
-        requests: 0,
+        request_count: 0,
     };
     let computers = plan.computers.iter();
     let amounts = computers.flat_map(|_| plan.suite.jobs().map(amount));
@@ -126,10 +126,10 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
 /// # Errors
 ///
 /// Returns an error if the two have no program in common.
-pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
+pub fn differences(a: &Told, b: &Told) -> Result<ExplanationDifferences, LaboratoryError> {
     let runs = a.run.as_ref().zip(b.run.as_ref());
-    let differs = runs.map_or_else(Vec::new, |(a, b)| unlike(a, b));
-    let found = side_by_side(&a.side(), &b.side(), differs);
+    let differs = runs.map_or_else(Vec::new, |(a, b)| list_run_differences(a, b));
+    let found = compare_sides(&a.side(), &b.side(), differs);
     let mut found = found.ok_or_else(|| {
         let programs = |told: &Told| -> String {
             let all = told.explanation.programs.iter();
@@ -157,14 +157,14 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
 /// Notes for the programs of two measured runs whose repetitions do not prove a difference.
 fn untold(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
-    let pairs = compared.pairs.iter();
+    let pairs = compared.result_pairs.iter();
     let untold =
-        pairs.filter(|pair| pair.quantity.is_primary() && !pair.judgement.verdict.is_difference());
-    let told = |pair: &Pair| {
+        pairs.filter(|pair| pair.quantity.is_primary() && !pair.judgement.verdict.shows_difference());
+    let told = |pair: &ResultPair| {
         format!(
             "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and `ab` tells two settings apart",
             pair.title,
-            pair.verdict()
+            pair.describe_verdict()
         )
     };
     untold.map(told).collect()
@@ -223,7 +223,7 @@ fn told(
     let mut told = Told {
         name: String::new(),
         explanation: Explanation {
-            what: format!("{} on {name}", run.suite),
+            subject: format!("{} on {name}", run.suite),
             programs: Vec::new(),
             notes: Vec::new(),
         },
@@ -237,31 +237,31 @@ fn told(
         let (mut account, repetition, trace) = match watched {
             Some((account, repetition, trace)) => (account, repetition, Some(trace)),
             None => {
-                let account = stored::account(result, &layers).zip(stored::middle(result));
+                let account = stored::build_account(result, &layers).zip(stored::median_repetition(result));
                 let Some((account, repetition)) = account else {
                     continue;
                 };
                 (account, repetition, None)
             }
         };
-        own_requests_first(&mut account, repetition);
+        sort_own_requests_first(&mut account, repetition);
         notes.extend(lost(result, own));
         notes.extend(disagreeing(result, own));
         notes.extend(remarks(result, &layers, trace.is_some()));
         told.explanation.programs.push(ProgramExplanation {
             program: result.title(),
             filesystem: result.filesystem.clone(),
-            drives: result.drives,
-            verdict: storage_verdict(&account, repetition),
-            accounted: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
-            account,
+            drive_count: result.drives,
+            verdict_sentences: write_storage_verdict(&account, repetition),
+            accounted_cpu: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
+            time_account: account,
             unwritten_share: None,
             counterfactuals: Vec::new(),
             tails: Vec::new(),
         });
-        told.amounts.push(Amount {
+        told.amounts.push(WorkAmount {
             size_bytes: result.size_bytes,
-            requests: repetition.total(|worker| worker.calls),
+            request_count: repetition.total(|worker| worker.calls),
         });
         told.traces.push(trace);
     }
@@ -301,19 +301,19 @@ fn watched<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
     layers: &[Decomposition],
-) -> Option<(Account, &'r Repetition, Trace)> {
+) -> Option<(TimeAccount, &'r Repetition, Trace)> {
     let mut kept: Vec<(&Repetition, &BlockTrace)> = whole(result, traces)
-        .filter(|(repetition, trace)| observed::disagreement(trace, repetition).is_none())
+        .filter(|(repetition, trace)| observed::find_cpu_share_disagreement(trace, repetition).is_none())
         .collect();
-    kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
+    kept.sort_by(|(one, _), (other, _)| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
-    let mut account = observed::account(block)?;
+    let mut account = observed::build_account(block)?;
     let calls = repetition.total(|worker| worker.calls);
-    match stored::layers_of(result, layers) {
+    match stored::find_layers_of_result(result, layers) {
         Some(parts) => processor::divide_by_layers(&mut account, parts, calls),
-        None => processor::divide(&mut account, result),
+        None => processor::divide_cpu_time(&mut account, result),
     }
-    Some((account, repetition, observed::trace(block)))
+    Some((account, repetition, observed::build_trace(block)))
 }
 
 /// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
@@ -340,7 +340,7 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
     let kept: Vec<_> = whole(result, traces).collect();
     let found: Vec<_> = kept
         .iter()
-        .filter_map(|(repetition, trace)| observed::disagreement(trace, repetition))
+        .filter_map(|(repetition, trace)| observed::find_cpu_share_disagreement(trace, repetition))
         .collect();
     let first = found.first()?;
     let without = match found.len() == kept.len() {
@@ -354,8 +354,8 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
         result.title(),
         found.len(),
         kept.len(),
-        100.0 * first.by_events,
-        100.0 * first.by_accounting,
+        100.0 * first.cpu_share_from_events,
+        100.0 * first.cpu_share_from_accounting,
     ))
 }
 
@@ -364,10 +364,10 @@ fn remarks(
     layers: &[Decomposition],
     watched: bool,
 ) -> impl Iterator<Item = String> {
-    let workers = stored::middle(result).map_or(0, |one| one.workers.len());
-    let of_layers = stored::note(result, layers);
-    let by_layers = stored::layers_of(result, layers).is_some();
-    let undivided = (!by_layers).then(|| processor::note(result)).flatten();
+    let workers = stored::median_repetition(result).map_or(0, |one| one.workers.len());
+    let of_layers = stored::describe_source(result, layers);
+    let by_layers = stored::find_layers_of_result(result, layers).is_some();
+    let undivided = (!by_layers).then(|| processor::describe_cpu_division(result)).flatten();
     let counters = (!watched && workers > 1).then(|| {
         format!(
             "{}: the ledger is that of the program that ended last of {}",
@@ -388,11 +388,11 @@ fn remarks(
 fn requests_note(told: &Told) -> Option<String> {
     let accounts = told.explanation.programs.iter();
     let observed = accounts
-        .flat_map(|one| &one.account.devices)
+        .flat_map(|one| &one.time_account.device_accounts)
         .find(|device| device.at_device_mean.is_some())?;
     Some(format!(
         "from events of the block layer and the scheduler, to the microsecond; a wait is booked to device while {} has a request in service, and to driver queue while requests only wait there; the requests are those of the whole machine, not of the program alone",
-        observed.device
+        observed.device_name
     ))
 }
 

@@ -4,7 +4,7 @@ mod requests;
 
 use super::replayed::ReplayFigures;
 use super::target::Target;
-use super::{ImportedDrive, Think, catalogue_name, check, rig};
+use super::{ImportedDrive, ThinkTimeReference, catalogue_name, check, rig};
 use diskperf_calibration::alone::{IdentifiedDrive, entry, identify_drive};
 use diskperf_calibration::entry::BLOCK_BYTES;
 use diskperf_calibration::{FittedParameter, score_disk};
@@ -23,7 +23,7 @@ pub struct ShownDrive {
     /// Number of requests at the start of the trace from which all parameters are determined.
     pub fitted_requests: usize,
     /// Position of the pauses between requests in the trace.
-    pub think: Think,
+    pub think: ThinkTimeReference,
     /// Indices of requests that follow a gap in the trace.
     pub jumps: Vec<usize>,
     /// Parameters of the drive that the trace shows.
@@ -202,8 +202,8 @@ fn shown(found: &IdentifiedDrive, requests: usize, replay: ReplayFigures) -> Sho
         requests,
         fitted_requests: found.request_count,
         think: match found.think_position {
-            Pauses::BeforeRequest => Think::Before,
-            Pauses::AfterRequest => Think::After,
+            Pauses::BeforeRequest => ThinkTimeReference::BeforeSubmission,
+            Pauses::AfterRequest => ThinkTimeReference::AfterCompletion,
         },
         jumps: found.trace_gaps.clone(),
         numbers,

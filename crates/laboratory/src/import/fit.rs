@@ -2,7 +2,7 @@
 
 use super::replayed::{ReplayFigures, Replays};
 use crate::reproduce::real_drives::phase;
-use diskperf_analysis::real_drives::{Phase, Think};
+use diskperf_analysis::real_drives::{SpindlePhase, ThinkTimeReference};
 use diskperf_calibration::Calibration;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct Fit {
     /// Number of requests at the start of the trace that the drive was fitted to.
     pub fitted_requests: usize,
     /// Phase of the spindle that the fitted requests show, as `reproduce real-drives` prints it.
-    pub phase: Phase,
+    pub phase: SpindlePhase,
     /// Whether enough requests are on neighbouring cylinders for a trace of this drive to show the
     /// position of its pauses.
     pub shows_angles: bool,
@@ -64,10 +64,10 @@ impl Fit {
 
     /// Describes evidence from the platter angle that the trace belongs to another drive.
     fn phase_sign(&self) -> Option<String> {
-        let Phase { r, think, .. } = self.phase;
+        let SpindlePhase { resultant_length: r, think_time_reference: think, .. } = self.phase;
         match think {
-            Think::Unknown if !self.shows_angles => None,
-            Think::Unknown => Some(
+            ThinkTimeReference::Undetermined if !self.shows_angles => None,
+            ThinkTimeReference::Undetermined => Some(
                 "its requests do not agree on the angle of platters of this speed and layout (no phase)"
                     .to_owned(),
             ),
@@ -99,12 +99,12 @@ impl Fit {
 mod tests {
     use super::*;
 
-    fn warning(think: Think, r: f64, rms_per_request_ms: f64) -> Option<String> {
+    fn warning(think: ThinkTimeReference, r: f64, rms_per_request_ms: f64) -> Option<String> {
         warning_of((think, true), r, rms_per_request_ms)
     }
 
     fn warning_of(
-        (think, shows_angles): (Think, bool),
+        (think, shows_angles): (ThinkTimeReference, bool),
         r: f64,
         rms_per_request_ms: f64,
     ) -> Option<String> {
@@ -117,13 +117,13 @@ mod tests {
         let fit = Fit {
             requests: 10_000,
             fitted_requests: 5000,
-            phase: Phase {
-                r,
+            phase: SpindlePhase {
+                resultant_length: r,
                 period_us: 6000.0,
-                ppm: 0.0,
-                think,
-                false_alarm: 1.0,
-                steps: Vec::new(),
+                period_uncertainty_ppm: 0.0,
+                think_time_reference: think,
+                false_alarm_probability: 1.0,
+                phase_steps: Vec::new(),
             },
             shows_angles,
             fits: true,
@@ -137,22 +137,22 @@ mod tests {
 
     #[test]
     fn the_trace_of_another_drive_is_told_by_phase_and_error() {
-        assert_eq!(warning(Think::Before, 0.995, 1.2), None);
+        assert_eq!(warning(ThinkTimeReference::BeforeSubmission, 0.995, 1.2), None);
         for (think, r, rms_ms, sign) in [
-            (Think::Unknown, 0.3, 1.2, "no phase"),
-            (Think::After, 0.4, 1.2, "R 0.400"),
-            (Think::After, 0.99, 2.5, "2.500 ms RMS"),
+            (ThinkTimeReference::Undetermined, 0.3, 1.2, "no phase"),
+            (ThinkTimeReference::AfterCompletion, 0.4, 1.2, "R 0.400"),
+            (ThinkTimeReference::AfterCompletion, 0.99, 2.5, "2.500 ms RMS"),
         ] {
             let warning = warning(think, r, rms_ms).expect("a warning");
             assert!(warning.contains(sign), "{warning}");
             assert!(warning.contains("does not fit this drive"), "{warning}");
         }
         // Too few requests say nothing against the drive; what they replay may.
-        assert_eq!(warning_of((Think::Unknown, false), 0.3, 1.2), None);
-        let off = warning_of((Think::Unknown, false), 0.3, 2.5).expect("a warning");
+        assert_eq!(warning_of((ThinkTimeReference::Undetermined, false), 0.3, 1.2), None);
+        let off = warning_of((ThinkTimeReference::Undetermined, false), 0.3, 2.5).expect("a warning");
         assert!(!off.contains("no phase"), "{off}");
         // 6 ms by the root of 6.
-        let both = warning(Think::Unknown, 0.3, 2.45).expect("a warning");
+        let both = warning(ThinkTimeReference::Undetermined, 0.3, 2.45).expect("a warning");
         assert!(
             both.contains("no phase") && both.contains("2.449 ms"),
             "{both}"

@@ -5,7 +5,7 @@ use super::{area, direct, ground};
 use crate::clean::settings_left;
 use crate::files::HostFiles;
 use crate::target::Target;
-use diskperf_analysis::statistics::separate::VERDICT_REPETITIONS_MIN;
+use diskperf_analysis::statistics::separate::VERDICT_REPETITION_COUNT_MIN;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_models::LaboratoryError;
@@ -200,7 +200,7 @@ fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
     let protocol = &mut suite.protocol;
     if !is_kept && protocol.stop_below_share.take().is_some() {
-        protocol.repetitions = VERDICT_REPETITIONS_MIN as u32 + protocol.discarded;
+        protocol.repetitions = VERDICT_REPETITION_COUNT_MIN as u32 + protocol.discarded;
     }
 }
 

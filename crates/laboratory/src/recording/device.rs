@@ -2,7 +2,7 @@
 //! machine.
 
 use super::{Place, Trace, failed};
-use diskperf_analysis::recorded::Observed;
+use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
 use diskperf_system::host::device::BlockDevice;
@@ -64,15 +64,15 @@ impl Ready {
     pub fn record(
         self,
         stop: &AtomicBool,
-        mut progress: impl FnMut(&Observed),
-    ) -> Result<Observed, LaboratoryError> {
+        mut progress: impl FnMut(&RecordingSummary),
+    ) -> Result<RecordingSummary, LaboratoryError> {
         let path = self.place.path.clone();
         let mut stream = self.stream;
-        let mut so_far = Observed {
+        let mut so_far = RecordingSummary {
             target: self.asked.target.display().to_string(),
             devices: self.names.clone(),
             notes: self.notes,
-            ..Observed::default()
+            ..RecordingSummary::default()
         };
         let mut trace = self.place.begin()?;
         let began_cpu = process_cpu_time();
@@ -95,18 +95,18 @@ impl Ready {
                 break Err(error);
             }
             trace.tell(&events).map_err(write)?;
-            so_far.count(&events);
+            so_far.count_events(&events);
             events.clear();
             so_far.elapsed_s = began.elapsed().as_secs_f64();
             progress(&so_far);
         };
         trace.tell(&events).map_err(write)?;
-        so_far.count(&events);
+        so_far.count_events(&events);
         so_far.elapsed_s = began.elapsed().as_secs_f64();
         let cpu = process_cpu_time().since(began_cpu);
         so_far.cpu_s = cpu.0 as f64 / 1e9;
         so_far.cpu_share = so_far.cpu_s / so_far.elapsed_s;
-        let lost = so_far.lost_note();
+        let lost = so_far.describe_lost_events();
         so_far.notes.extend(lost);
         let outcome = outcome.and_then(|at| {
             stream.close()?;
@@ -129,7 +129,7 @@ impl Ready {
 }
 
 impl Trace {
-    fn head(&mut self, of: &Observed, at: Nanoseconds) -> std::io::Result<()> {
+    fn head(&mut self, of: &RecordingSummary, at: Nanoseconds) -> std::io::Result<()> {
         let by = concat!("diskperf ", env!("CARGO_PKG_VERSION"));
         self.about("recorded by", by)?;
         self.about("target", &of.target)?;

@@ -1,7 +1,7 @@
 //! Context that all documents are reproduced in, and the modelled values of their cells.
 
 use super::jobs::{Figure, Job, Workshop};
-use diskperf_analysis::accuracy::TwoDrives;
+use diskperf_analysis::accuracy::TwoDriveSettings;
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
@@ -15,7 +15,7 @@ pub(super) struct Asking<'a> {
     /// User's settings, which apply to every system.
     pub(super) settings: &'a [Setting],
     pub(super) seed: u64,
-    pub(super) two_drives: &'a TwoDrives,
+    pub(super) two_drives: &'a TwoDriveSettings,
     pub(super) workshop: &'a Workshop<'a>,
 }
 

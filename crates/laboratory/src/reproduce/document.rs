@@ -3,7 +3,7 @@
 use super::asking::{Asking, Values};
 use super::speck::Speck;
 use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
-use diskperf_analysis::accuracy::{Quantity, Statement};
+use diskperf_analysis::accuracy::{CellQuantity, PublishedStatement};
 use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
 
@@ -19,7 +19,7 @@ pub(super) enum Document {
 
 /// Content of a document on the accuracy card: modelled values of its cells, and statements of its
 /// text.
-type Filled = (Values, Vec<Statement>);
+type Filled = (Values, Vec<PublishedStatement>);
 
 impl Document {
     /// All documents, in the order of the accuracy card.
@@ -55,7 +55,7 @@ impl Document {
         cells: &[&PublishedCell],
         whole: bool,
     ) -> Result<Filled, LaboratoryError> {
-        let said = |say: &dyn Fn() -> Result<Vec<Statement>, LaboratoryError>| match whole {
+        let said = |say: &dyn Fn() -> Result<Vec<PublishedStatement>, LaboratoryError>| match whole {
             true => say(),
             false => Ok(Vec::new()),
         };
@@ -87,15 +87,15 @@ impl Document {
         self,
         cell: &PublishedCell,
         value: Option<f64>,
-    ) -> (Quantity, Option<f64>, Option<String>) {
-        let rate = |test| (Quantity::KbPerS, cell.kb_per_s, test);
+    ) -> (CellQuantity, Option<f64>, Option<String>) {
+        let rate = |test| (CellQuantity::KbPerS, cell.kb_per_s, test);
         match self {
             Self::KridleMcKusick => rate(cell.test.clone()),
             Self::Zachariassen => zachariassen::described(cell),
             Self::Kirkendall => rate(Some(kirkendall::title(cell, value))),
             Self::SpeckBass => match cell.blocks_per_s {
-                Some(_) => (Quantity::BlocksPerS, cell.blocks_per_s, cell.test.clone()),
-                None => (Quantity::Ratio, None, cell.test.clone()),
+                Some(_) => (CellQuantity::BlocksPerS, cell.blocks_per_s, cell.test.clone()),
+                None => (CellQuantity::Ratio, None, cell.test.clone()),
             },
             Self::PizialiZam => rate(interleave::title(cell)),
         }

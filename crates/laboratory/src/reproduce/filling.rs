@@ -8,7 +8,7 @@ use super::jobs::Workshop;
 use super::notes::Notes;
 use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
-use diskperf_analysis::accuracy::{Card, Cell, Quantity, Role, bars, summaries};
+use diskperf_analysis::accuracy::{AccuracyCard, AccuracyCell, CellQuantity, CellRole, measure_bars, summarize_cells};
 use diskperf_catalogue::{Catalogue, PublishedCell as Printed, PublishedValues, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
@@ -20,7 +20,7 @@ pub(super) fn card(
     catalogue: &Catalogue,
     options: &Options,
     workshop: &Workshop<'_>,
-) -> Result<Card, LaboratoryError> {
+) -> Result<AccuracyCard, LaboratoryError> {
     let published = published(catalogue)?;
     let notes = Notes::load(options.catalogue.as_deref())?;
     let two_drives = two_drives();
@@ -72,15 +72,15 @@ pub(super) fn card(
         calibration: calibration_cells(&published)?,
         notes: &notes,
     };
-    let cells: Vec<Cell> = chosen.iter().flat_map(|cell| filling.cells(cell)).collect();
-    let pairs = cells.iter().any(|cell| cell.phases > 1);
-    Ok(Card {
+    let cells: Vec<AccuracyCell> = chosen.iter().flat_map(|cell| filling.cells(cell)).collect();
+    let pairs = cells.iter().any(|cell| cell.phase_count > 1);
+    Ok(AccuracyCard {
         settings: options.settings.iter().map(ToString::to_string).collect(),
         seed: options.seed,
         two_drives,
         parameters: free.into_parameters(&documents, pairs),
-        summary: summaries(&cells),
-        bars: bars(&cells),
+        summary: summarize_cells(&cells),
+        accuracy_bars: measure_bars(&cells),
         cells,
         statements: said,
         documents: documents.iter().map(|one| one.name().to_owned()).collect(),
@@ -201,35 +201,35 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// Makes the cells of the accuracy card for one published cell: its rate, and its CPU share if
     /// one is printed or nothing was measured.
-    fn cells(&self, printed: &Printed) -> Vec<Cell> {
+    fn cells(&self, printed: &Printed) -> Vec<AccuracyCell> {
         let Some(place) = Place::of(printed) else {
             return vec![self.of_document(printed)];
         };
         let modelled = &self.modelled[&place];
-        let blank = Cell {
-            phases: modelled.phases,
-            seeds: modelled.seeds,
+        let blank = AccuracyCell {
+            phase_count: modelled.phases,
+            seed_count: modelled.seeds,
             ..self.blank(printed)
         };
         let rate = filled(
-            Cell {
-                quantity: Quantity::KbPerS,
-                printed: printed.kb_per_s,
+            AccuracyCell {
+                quantity: CellQuantity::KbPerS,
+                printed_value: printed.kb_per_s,
                 ..blank.clone()
             },
             &modelled.kb_per_s,
         );
         let mut cells = vec![rate];
         if printed.has_cpu_share || !printed.is_measured {
-            let same_as = blank.same_as.as_ref().map(|id| format!("{id}#cpu"));
-            let share = Cell {
+            let same_as = blank.same_as_cell.as_ref().map(|id| format!("{id}#cpu"));
+            let share = AccuracyCell {
                 id: format!("{}#cpu", blank.id),
-                quantity: Quantity::CpuPercent,
-                printed: printed.cpu_percent,
-                scored: blank.scored && printed.has_cpu_share && blank.drives == 1,
-                printed_low: None,
-                printed_high: None,
-                same_as,
+                quantity: CellQuantity::CpuPercent,
+                printed_value: printed.cpu_percent,
+                is_scored: blank.is_scored && printed.has_cpu_share && blank.drives == 1,
+                printed_min: None,
+                printed_max: None,
+                same_as_cell: same_as,
                 ..blank
             };
             cells.push(filled(share, &modelled.cpu_percent));
@@ -239,15 +239,15 @@ impl Filling<'_> {
 
     /// Makes the cell of the accuracy card for a published cell of a document that has its own
     /// model.
-    fn of_document(&self, printed: &Printed) -> Cell {
+    fn of_document(&self, printed: &Printed) -> AccuracyCell {
         let blank = self.blank(printed);
         let document = printed.document().and_then(Document::named);
         let document = document.expect("cells of documents with models are chosen");
         let value = self.values.of(printed);
         let (quantity, rate, test) = document.described(printed, value);
-        let cell = Cell {
+        let cell = AccuracyCell {
             quantity,
-            printed: rate,
+            printed_value: rate,
             test,
             ..blank
         };
@@ -257,52 +257,52 @@ impl Filling<'_> {
         }
     }
 
-    fn blank(&self, printed: &Printed) -> Cell {
+    fn blank(&self, printed: &Printed) -> AccuracyCell {
         let id = printed.id.clone().unwrap_or_default();
         let measurement = printed.scored_as.as_deref().unwrap_or(&id);
         let calibrates = self.calibration.contains(measurement);
-        Cell {
+        AccuracyCell {
             published: printed.document().unwrap_or_default().to_owned(),
-            table: printed.table.clone(),
+            table_title: printed.table.clone(),
             target: printed.full_target(),
             filesystem: printed.filesystem.clone(),
             test: printed.test.clone(),
             drives: printed.drives.unwrap_or(1),
-            quantity: Quantity::KbPerS,
-            printed: None,
-            printed_low: printed.value_min,
-            printed_high: printed.value_max,
-            modelled: None,
+            quantity: CellQuantity::KbPerS,
+            printed_value: None,
+            printed_min: printed.value_min,
+            printed_max: printed.value_max,
+            modelled_value: None,
             error: None,
-            scored: printed.is_scored,
-            same_as: printed.scored_as.clone(),
+            is_scored: printed.is_scored,
+            same_as_cell: printed.scored_as.clone(),
             role: if calibrates && printed.is_measured {
-                Role::Calibration
+                CellRole::Calibration
             } else {
-                Role::Prediction
+                CellRole::Prediction
             },
-            phases: 1,
-            seeds: 1,
-            spread: None,
-            suspect: printed.is_suspect,
-            unexplained: printed.is_unexplained,
+            phase_count: 1,
+            seed_count: 1,
+            seed_range: None,
+            is_suspect: printed.is_suspect,
+            is_unexplained: printed.is_unexplained,
             note: self.notes.on(&id),
             id,
         }
     }
 }
 
-fn filled(cell: Cell, over: &Averaged) -> Cell {
-    Cell {
-        spread: (cell.phases > 1 || cell.seeds > 1).then_some(over.spread),
+fn filled(cell: AccuracyCell, over: &Averaged) -> AccuracyCell {
+    AccuracyCell {
+        seed_range: (cell.phase_count > 1 || cell.seed_count > 1).then_some(over.spread),
         ..with_value(cell, over.mean)
     }
 }
 
-fn with_value(cell: Cell, value: f64) -> Cell {
-    Cell {
-        modelled: Some(value),
-        error: cell.error_of(value),
+fn with_value(cell: AccuracyCell, value: f64) -> AccuracyCell {
+    AccuracyCell {
+        modelled_value: Some(value),
+        error: cell.relative_error(value),
         ..cell
     }
 }

@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::notes;
-use diskperf_analysis::accuracy::{Choice, FreeParameter, Parameters};
+use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter, FreeParameters};
 use diskperf_catalogue::{CalibrationMethod, ParameterOrigin, PublishedValues};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
@@ -28,14 +28,14 @@ impl Free {
             if self.list.iter().any(is_it) {
                 continue;
             }
-            let (choice, cells): (Choice, Vec<String>) = match parameter.origin() {
+            let (choice, cells): (ParameterOrigin, Vec<String>) = match parameter.origin() {
                 ParameterOrigin::Documented => continue,
-                ParameterOrigin::Assumed => (Choice::Assumed, Vec::new()),
+                ParameterOrigin::Assumed => (ParameterOrigin::Assumed, Vec::new()),
                 ParameterOrigin::Calibrated { set, by } => {
                     let cells = self.cells_of(set, published)?;
                     let choice = match by {
-                        CalibrationMethod::AutomaticFit => Choice::Fitted,
-                        CalibrationMethod::ByHand => Choice::ByHand,
+                        CalibrationMethod::AutomaticFit => ParameterOrigin::Fitted,
+                        CalibrationMethod::ByHand => ParameterOrigin::SetByHand,
                     };
                     (choice, cells)
                 }
@@ -44,8 +44,8 @@ impl Free {
                 path,
                 file: parameter.file.clone(),
                 value: parameter.value.clone(),
-                source: parameter.source.clone(),
-                choice,
+                source_document: parameter.source.clone(),
+                origin: choice,
                 cells,
             });
         }
@@ -70,7 +70,7 @@ impl Free {
     /// Returns the parameters that are free in these documents, sorted. `pairs` adds the parameter
     /// that all pairs of drives share. A parameter that was calibrated only on cells of other
     /// documents is as fixed here as one from a data sheet.
-    pub(super) fn into_parameters(mut self, documents: &[Document], pairs: bool) -> Parameters {
+    pub(super) fn into_parameters(mut self, documents: &[Document], pairs: bool) -> FreeParameters {
         let all = self.list.len();
         self.list.retain(|free| {
             let of_one = |id: &String| {
@@ -88,15 +88,15 @@ impl Free {
         let of = |choice| {
             self.list
                 .iter()
-                .filter(|free| free.choice == choice)
+                .filter(|free| free.origin == choice)
                 .count()
         };
-        Parameters {
-            calibrated: self.list.len(),
-            fitted: of(Choice::Fitted),
-            by_hand: of(Choice::ByHand),
-            assumed: of(Choice::Assumed),
-            elsewhere,
+        FreeParameters {
+            calibrated_count: self.list.len(),
+            fitted_count: of(ParameterOrigin::Fitted),
+            set_by_hand_count: of(ParameterOrigin::SetByHand),
+            assumed_count: of(ParameterOrigin::Assumed),
+            other_documents_count: elsewhere,
             list: self.list,
         }
     }

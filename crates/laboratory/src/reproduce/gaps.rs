@@ -4,7 +4,7 @@
 use super::asking::{Asking, settings};
 use super::interleave::DOCUMENT;
 use super::jobs::Job;
-use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_battery::{Medium, Program};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
@@ -95,7 +95,7 @@ impl Case {
 }
 
 /// Returns the predictions of Piziali and Zam 1991, in the order of their letters.
-pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
+pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<PublishedStatement>, LaboratoryError> {
     let computer = Computer::read(asking.catalogue, SYSTEM, asking.settings)?;
     if computer.medium() != Medium::Directory {
         // The settings leave the files out.
@@ -108,7 +108,7 @@ pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, Laborato
     ])
 }
 
-fn scattered(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn scattered(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let small = rates(asking, Case::grid(SMALL))?;
     let fragmented = rates(asking, Case::grid(FRAGMENTED))?;
     let (best_small, best_fragmented) = (best(&small), best(&fragmented));
@@ -127,7 +127,7 @@ fn scattered(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     ))
 }
 
-fn contiguous(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn contiguous(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let large = rates(asking, Case::grid(LARGE))?;
     let best = best(&large);
     let conclusion = format!(
@@ -146,7 +146,7 @@ fn contiguous(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     ))
 }
 
-fn cylinders(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn cylinders(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let case = |cylinder_gap| Case {
         load: LONG,
         interleave: CONTIGUOUS,
@@ -181,12 +181,12 @@ fn statement(
     statement: &str,
     findings: Vec<Finding>,
     (holds, conclusion): (bool, String),
-) -> Statement {
-    Statement {
-        published: DOCUMENT.to_owned(),
+) -> PublishedStatement {
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: statement.to_owned(),
         findings,
-        holds: Some(holds),
+        is_confirmed: Some(holds),
         conclusion,
     }
 }

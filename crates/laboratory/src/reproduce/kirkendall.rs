@@ -5,7 +5,7 @@
 //! lies within the resolution of that clock.
 
 use super::asking::{Asking, Values, settings};
-use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_battery::Program;
 use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
@@ -69,7 +69,7 @@ pub(super) fn values(
 }
 
 /// Returns the statements in the text of Kirkendall 1989, and its proposals that nobody measured.
-pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
+pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<PublishedStatement>, LaboratoryError> {
     Ok(vec![
         hardware(asking)?,
         cause(asking)?,
@@ -104,32 +104,32 @@ fn rates(
     asking.rates(&jobs)
 }
 
-fn hardware(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn hardware(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let rate = rates(asking, &[(vec![], (RAW, 65_536))])?[0];
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "The disk hardware can transfer data at 189 kb/sec.".to_owned(),
         findings: vec![finding("/dev/rhd2, calls of 64 KiB", rate)],
-        holds: Some((rate / 189.0 - 1.0).abs() <= 0.1),
+        is_confirmed: Some((rate / 189.0 - 1.0).abs() <= 0.1),
         conclusion: "How it was measured is not said; calls of 16 KB got 186.".to_owned(),
     })
 }
 
-fn cause(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn cause(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let raw = rates(asking, &[(vec![], (RAW, 1024)), (vec![], (BLOCK, 16_384))])?;
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "FS divides each request into 1K chunks and reads each separately: the speed is slightly lower than the 1K uncached speed, no matter how large the cached read is.".to_owned(),
         findings: vec![
             finding("/dev/rhd2, calls of 1 KiB", raw[0]),
             finding("/dev/hd2, calls of 16 KiB", raw[1]),
         ],
-        holds: Some(raw[1] < raw[0] && raw[1] > 0.8 * raw[0]),
+        is_confirmed: Some(raw[1] < raw[0] && raw[1] > 0.8 * raw[0]),
         conclusion: "Each block is a request of its own, and whatever lies between two requests costs a whole revolution.".to_owned(),
     })
 }
 
-fn proposals(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn proposals(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let ways: [(&str, Vec<(&str, &str)>); 6] = [
         ("as it is", vec![]),
         (
@@ -167,11 +167,11 @@ fn proposals(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
         }
     }
     let better = (0..CALLS.len()).all(|call| of((4, call)) > of((1, call)));
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "Reading more than one block at a time would speed up I/O tremendously; read-ahead in the cache would probably do better than in the driver. (Never measured: predictions.)".to_owned(),
         findings,
-        holds: Some(better),
+        is_confirmed: Some(better),
         conclusion: format!(
             "With 16 KB calls, 16 blocks to a request give {:.1} times the speed; the same 4 KB read ahead in the cache saves two messages and a copy for each block against the driver.",
             of((3, 4)) / of((0, 4))
@@ -179,7 +179,7 @@ fn proposals(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-fn other_disk(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn other_disk(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     // 34 sectors of 512 bytes in each of 60 revolutions a second.
     let fast = vec![
         ("drive.spindle_rpm", "3600"),
@@ -192,11 +192,11 @@ fn other_disk(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let findings = reads.iter().zip(&rates).map(|((layer, call_bytes), rate)| {
         finding(&format!("{}, calls of {call_bytes}", name(layer)), *rate)
     });
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "Other brands of disks can achieve up to 1000 kb/sec on the ST. (Predictions for the same Minix.)".to_owned(),
         findings: findings.collect(),
-        holds: None,
+        is_confirmed: None,
         conclusion: format!(
             "A disk five times as fast gives {:.0} KB/s through the cache: what lies between two blocks is now just more than its shorter revolution, and costs two of them.",
             rates[3]
@@ -204,7 +204,7 @@ fn other_disk(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-fn interleaves(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn interleaves(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     const FACTORS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
     let reads = [(RAW, 16_384), (BLOCK, 16_384)];
     let mut cases = Vec::new();
@@ -221,11 +221,11 @@ fn interleaves(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let cached: Vec<f64> = rates.iter().skip(1).step_by(2).copied().collect();
     let most = cached.iter().copied().fold(0.0, f64::max);
     let least = cached.iter().copied().fold(f64::INFINITY, f64::min);
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "The 1:2 interleave is suspected to be too tight for Minix (the letter that is answered). (Predictions.)".to_owned(),
         findings,
-        holds: None,
+        is_confirmed: None,
         conclusion: format!(
             "Through the cache the factors from 1:1 to 6:1 give {least:.0} to {most:.0} KB/s: the next block comes by too early with all that a revolution has room for, and a wider interleave only makes each block take longer."
         ),

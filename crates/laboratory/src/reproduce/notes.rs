@@ -2,7 +2,7 @@
 //! `catalogue/published/notes.toml`.
 
 use super::glob::matches;
-use diskperf_analysis::accuracy::{Choice, FreeParameter};
+use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter};
 use diskperf_models::LaboratoryError;
 use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;
@@ -83,8 +83,8 @@ pub(crate) fn speed_difference() -> FreeParameter {
         path: "two_drives.speed_difference_share".to_owned(),
         file: NAME.to_owned(),
         value: pair.speed_difference_share.to_string(),
-        source: pair.speed_difference_share_source,
-        choice: Choice::Assumed,
+        source_document: pair.speed_difference_share_source,
+        origin: ParameterOrigin::Assumed,
         cells: Vec::new(),
     }
 }
@@ -112,7 +112,7 @@ mod tests {
             assert!(!note.text.trim().is_empty());
         }
         let pair = diskperf_models::two_drives::two_drives();
-        assert!(pair.phases >= 2 && pair.speed_difference_share < 0.05);
+        assert!(pair.phase_count >= 2 && pair.speed_difference_share < 0.05);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Calibration and replay of the real drives in a directory, from their files and traces.
 
 use diskperf_analysis::real_drives::{
-    BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, PhaseStep, Quantiles,
-    RealDrive, RealDrives, Remaining, Replayed, Score, Think,
+    BufferReadCounts, FittedParameter, MispredictedRequest, DiskOperation, DriveOutcome, SpindlePhase, PhaseStep, ResponseQuantiles,
+    RealDrive, RealDrives, RemainingError, ReplayResult, ReplayScore, ThinkTimeReference,
 };
 use diskperf_calibration::{
     self as calibration, Calibration, FitOptions, RemainingErrors, calibrate,
@@ -68,13 +68,13 @@ fn drive(data: &Path, name: String) -> RealDrive {
     match calibrated(data, &name) {
         Ok(found) => RealDrive {
             name,
-            outcome: Outcome::Replayed(Box::new(replayed(&found))),
+            outcome: DriveOutcome::Replayed(Box::new(replayed(&found))),
             parameters: Some(found.file),
         },
         Err(error) => RealDrive {
             name,
             parameters: None,
-            outcome: Outcome::Refused { error },
+            outcome: DriveOutcome::Refused { error },
         },
     }
 }
@@ -146,27 +146,27 @@ fn imported(data: &Path, name: &str) -> Result<(String, SpecifiedDrive), String>
     read(&own).map(|drive| (own, drive))
 }
 
-fn replayed(of: &Calibrated) -> Replayed {
+fn replayed(of: &Calibrated) -> ReplayResult {
     let found = &of.calibration;
-    Replayed {
-        requests: found.request_count,
-        scored_requests: found.fitted_score.request_count,
-        score: score(&found.fitted_score),
-        phase: phase(found),
-        fitted: found.parameters.iter().map(fitted).collect(),
-        unfitted: score(&found.specified_score),
-        measured: quantiles(found.fitted_score.measured_ms),
-        buffer_reads: BufferReads {
-            measured: found.buffer_read_counts.0,
-            modelled: found.buffer_read_counts.1,
+    ReplayResult {
+        request_count: found.request_count,
+        scored_request_count: found.fitted_score.request_count,
+        replay_score: score(&found.fitted_score),
+        spindle_phase: phase(found),
+        fitted_parameters: found.parameters.iter().map(fitted).collect(),
+        unfitted_score: score(&found.specified_score),
+        measured_quantiles: quantiles(found.fitted_score.measured_ms),
+        buffer_reads: BufferReadCounts {
+            measured_count: found.buffer_read_counts.0,
+            modelled_count: found.buffer_read_counts.1,
         },
-        remaining: remaining(&found.remaining_errors),
-        off: off(of),
+        remaining_errors: remaining(&found.remaining_errors),
+        worst_requests: off(of),
     }
 }
 
 /// Returns the phase of the spindle that a calibration shows.
-pub(crate) fn phase(found: &Calibration) -> Phase {
+pub(crate) fn phase(found: &Calibration) -> SpindlePhase {
     let period = found
         .parameters
         .iter()
@@ -174,59 +174,59 @@ pub(crate) fn phase(found: &Calibration) -> Phase {
     let nominal_us = found.nominal_period_us;
     let period_us = period.map_or(nominal_us, |period| period.value);
     let shows = found.phase.and_then(|phase| phase.think_position);
-    Phase {
-        r: found.agreement,
+    SpindlePhase {
+        resultant_length: found.agreement,
         period_us,
-        ppm: (period_us / nominal_us - 1.0) * 1e6,
-        think: match shows {
-            Some(Pauses::BeforeRequest) => Think::Before,
-            Some(Pauses::AfterRequest) => Think::After,
-            None => Think::Unknown,
+        period_uncertainty_ppm: (period_us / nominal_us - 1.0) * 1e6,
+        think_time_reference: match shows {
+            Some(Pauses::BeforeRequest) => ThinkTimeReference::BeforeSubmission,
+            Some(Pauses::AfterRequest) => ThinkTimeReference::AfterCompletion,
+            None => ThinkTimeReference::Undetermined,
         },
-        false_alarm: found
+        false_alarm_probability: found
             .phase
             .map_or(1.0, |phase| phase.false_alarm_probability),
-        steps: found
+        phase_steps: found
             .phase_steps
             .iter()
             .map(|step| PhaseStep {
-                request: step.request_index,
-                turned_rev: step.phase_shift_rev,
+                request_index: step.request_index,
+                phase_change_rev: step.phase_shift_rev,
             })
             .collect(),
     }
 }
 
-fn score(score: &calibration::Score) -> Score {
-    Score {
+fn score(score: &calibration::Score) -> ReplayScore {
+    ReplayScore {
         mean_ms: score.mean_ms,
         demerit_ms: score.demerit_ms,
         demerit_percent: score.demerit_percent(),
         bias_ms: score.bias_ms,
         rms_per_request_ms: score.request_rms_ms,
         within_half_ms_percent: score.within_half_ms_percent,
-        modelled: quantiles(score.modelled_ms),
+        modelled_quantiles: quantiles(score.modelled_ms),
     }
 }
 
-fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> Quantiles {
-    Quantiles {
+fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> ResponseQuantiles {
+    ResponseQuantiles {
         p50_ms,
         p90_ms,
         p99_ms,
     }
 }
 
-fn fitted(parameter: &calibration::FittedParameter) -> FittedNumber {
-    FittedNumber {
-        parameter: parameter.name.clone(),
+fn fitted(parameter: &calibration::FittedParameter) -> FittedParameter {
+    FittedParameter {
+        name: parameter.name.clone(),
         value: parameter.value,
-        low: parameter.interval.low,
-        high: parameter.interval.high,
+        interval_min: parameter.interval.low,
+        interval_max: parameter.interval.high,
     }
 }
 
-fn remaining(remains: &RemainingErrors) -> Vec<Remaining> {
+fn remaining(remains: &RemainingErrors) -> Vec<RemainingError> {
     let one = |of: &calibration::CauseTotal| {
         let own = remains
             .mispredicted
@@ -242,34 +242,34 @@ fn remaining(remains: &RemainingErrors) -> Vec<Remaining> {
             let last = (off_ms.len() * percent).div_ceil(100);
             last.checked_sub(1).map(|last| off_ms[last])
         };
-        Remaining {
+        RemainingError {
             cause: of.cause.description().to_owned(),
-            revolution: of.cause.is_revolution(),
-            requests: of.request_count,
-            drive_slower: of.drive_slower_count,
+            is_revolution: of.cause.is_revolution(),
+            request_count: of.request_count,
+            drive_slower_count: of.drive_slower_count,
             squared_error_percent: of.squared_error_percent,
-            arrival_off_p50_ms: within(50),
-            arrival_off_p90_ms: within(90),
+            arrival_error_p50_ms: within(50),
+            arrival_error_p90_ms: within(90),
         }
     };
     remains.cause_totals.iter().map(one).collect()
 }
 
-fn off(of: &Calibrated) -> Vec<OffRequest> {
+fn off(of: &Calibrated) -> Vec<MispredictedRequest> {
     let one = |off: &calibration::MispredictedRequest| {
         let request = &of.requests[off.request_index - 1];
-        OffRequest {
-            request: off.request_index,
+        MispredictedRequest {
+            request_index: off.request_index,
             operation: match request.operation {
-                trace::ValidationOperation::Read => Operation::Read,
-                trace::ValidationOperation::Write => Operation::Write,
+                trace::ValidationOperation::Read => DiskOperation::Read,
+                trace::ValidationOperation::Write => DiskOperation::Write,
             },
             first_block: request.first_block,
-            blocks: request.block_count,
+            block_count: request.block_count,
             measured_ms: request.service_us / 1e3,
             modelled_ms: (request.service_us + off.error_us) / 1e3,
             cause: off.cause.description().to_owned(),
-            arrival_off_ms: off.arrival_error_us.map(|off_us| off_us / 1e3),
+            arrival_error_ms: off.arrival_error_us.map(|off_us| off_us / 1e3),
         }
     };
     of.calibration

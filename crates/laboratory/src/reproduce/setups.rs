@@ -2,7 +2,7 @@
 //! them.
 
 use super::jobs::{Figure, Job, Workshop};
-use diskperf_analysis::accuracy::{Spread, TwoDrives};
+use diskperf_analysis::accuracy::{SeedRange, TwoDriveSettings};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
@@ -40,7 +40,7 @@ pub(crate) const SEEDS: u32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Averaged {
     pub(crate) mean: f64,
-    pub(crate) spread: Spread,
+    pub(crate) spread: SeedRange,
 }
 
 /// Modelled figures of a program on a setup.
@@ -116,7 +116,7 @@ pub(crate) fn figures(
     catalogue: &Catalogue,
     settings: &[Setting],
     (places, seed): (&[&Place], u64),
-    two_drives: &TwoDrives,
+    two_drives: &TwoDriveSettings,
     workshop: &Workshop<'_>,
 ) -> Result<BTreeMap<Place, Modelled>, LaboratoryError> {
     let mut setups: Vec<&Setup> = places.iter().map(|place| &place.setup).collect();
@@ -130,7 +130,7 @@ pub(crate) fn figures(
         let programs = programs(places, setup);
         let first = jobs.len();
         let seeds = seeds(&computer, setup.drives);
-        let phases = phases(setup.drives, two_drives.phases);
+        let phases = phases(setup.drives, two_drives.phase_count);
         let times = phases
             .into_iter()
             .flat_map(|phase| (0..seeds).map(move |more| (phase, more)));
@@ -220,9 +220,9 @@ impl Averaged {
         let fold = |start, of: fn(f64, f64) -> f64| values.iter().copied().fold(start, of);
         Self {
             mean: values.iter().sum::<f64>() / values.len() as f64,
-            spread: Spread {
-                low: fold(f64::INFINITY, f64::min),
-                high: fold(f64::NEG_INFINITY, f64::max),
+            spread: SeedRange {
+                min: fold(f64::INFINITY, f64::min),
+                max: fold(f64::NEG_INFINITY, f64::max),
             },
         }
     }

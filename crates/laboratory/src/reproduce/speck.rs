@@ -3,7 +3,7 @@
 
 use super::asking::{Asking, Values, settings};
 use super::jobs::Figure;
-use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_battery::Program;
 use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
@@ -114,11 +114,11 @@ impl Speck {
     }
 
     /// Tests the statements in the thread of Speck and Bass 1984.
-    pub(super) fn statements(&self) -> Vec<Statement> {
+    pub(super) fn statements(&self) -> Vec<PublishedStatement> {
         vec![self.same_for_all_sizes(), self.missed(), self.why()]
     }
 
-    fn same_for_all_sizes(&self) -> Statement {
+    fn same_for_all_sizes(&self) -> PublishedStatement {
         let mut findings = Vec::new();
         let mut widest: f64 = 0.0;
         for (layout, what) in [(0, "4 ms"), (1, "7 ms")] {
@@ -142,7 +142,7 @@ impl Speck {
         )
     }
 
-    fn missed(&self) -> Statement {
+    fn missed(&self) -> PublishedStatement {
         let figure = &self.figures[2][0];
         let share = 100.0 * figure.missed as f64 / figure.requests.max(1) as f64;
         statement(
@@ -158,7 +158,7 @@ impl Speck {
         )
     }
 
-    fn why(&self) -> Statement {
+    fn why(&self) -> PublishedStatement {
         let (here, sc780, paper) = (self.mean(0), self.mean(3), self.mean(4));
         statement(
             "The 11/750 of the fast file system paper got 116 blocks/s from a drive of the same \
@@ -192,12 +192,12 @@ fn statement(
     findings: Vec<Finding>,
     holds: Option<bool>,
     conclusion: String,
-) -> Statement {
-    Statement {
-        published: DOCUMENT.to_owned(),
+) -> PublishedStatement {
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: text.to_owned(),
         findings,
-        holds,
+        is_confirmed: holds,
         conclusion,
     }
 }

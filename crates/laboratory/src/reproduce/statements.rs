@@ -3,7 +3,7 @@
 
 use super::asking::{self, Asking};
 use super::setups::{Modelled, Place, Setup, figures};
-use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_models::LaboratoryError;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 type Figures = BTreeMap<Place, Modelled>;
 
 /// Tests all statements in the text of Kridle and McKusick 1983.
-pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
+pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<PublishedStatement>, LaboratoryError> {
     Ok(vec![
         search_lead(asking)?,
         driver_share(asking)?,
@@ -53,7 +53,7 @@ fn gains(before: &Figures, after: &Figures) -> Vec<Finding> {
     before
         .iter()
         .map(|(place, old)| Finding {
-            what: format!(
+            subject: format!(
                 "{} {}: {:.0} to {:.0} KB/s",
                 place.setup.filesystem.to_uppercase(),
                 place.program,
@@ -73,17 +73,17 @@ fn largest(findings: &[Finding]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn search_lead(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let target = "vax780-sc780-eagle:inadequate-lead-initial-arbitration";
     let before = asking.one_drive(target, &FILESYSTEMS, &[])?;
     let after = asking.one_drive(target, &FILESYSTEMS, &[("driver", "hp-1983-07")])?;
     let findings = gains(&before, &after);
     let most = findings.iter().map(|one| one.value).fold(0.0, f64::max);
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "Correcting the search constants raises throughput by over 20 % in some cases."
             .to_owned(),
-        holds: Some(most > 20.0),
+        is_confirmed: Some(most > 20.0),
         conclusion: format!(
             "With the driver's constants alone changed, on the same file systems and the same \
              arbitration, one drive gains up to {most:.0} %."
@@ -92,7 +92,7 @@ fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn driver_share(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let mut findings = Vec::new();
     let mut all_within = true;
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {
@@ -102,25 +102,25 @@ fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
             let percent = 100.0 * figure.driver_share;
             sum += percent / figures.len() as f64;
             findings.push(Finding {
-                what: format!("{target}, {}", place.program),
+                subject: format!("{target}, {}", place.program),
                 value: percent,
                 unit: "%".to_owned(),
             });
         }
         findings.push(Finding {
-            what: format!("{target}, mean of the programs"),
+            subject: format!("{target}, mean of the programs"),
             value: sum,
             unit: "%".to_owned(),
         });
         all_within &= (9.5..14.5).contains(&sum);
     }
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "The driver takes 10 to 14 % of the processor's time, for the SC780 as for \
                     the UDA50."
             .to_owned(),
         findings,
-        holds: Some(all_within),
+        is_confirmed: Some(all_within),
         conclusion:
             "The share of all processor work that is the driver's routines, in the programs' \
                      calls and in the handlers of the disks' interrupts; entering a handler is \
@@ -130,14 +130,14 @@ fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
 }
 
 /// Compares the queue order that the paper of 1983 describes with that of the kernel's source code.
-fn reads_first(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn reads_first(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let mut findings = Vec::new();
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {
         let before = asking.one_drive(target, &FILESYSTEMS[..1], &[("kernel.disksort", "1983")])?;
         let changed = [("kernel.disksort", "reads-first")];
         let after = asking.one_drive(target, &FILESYSTEMS[..1], &changed)?;
         findings.extend(gains(&before, &after).into_iter().map(|finding| Finding {
-            what: format!("{target}, {}", finding.what),
+            subject: format!("{target}, {}", finding.subject),
             ..finding
         }));
     }
@@ -145,15 +145,15 @@ fn reads_first(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     // far another draw of the controller's times moves a rate.
     let allocating = findings
         .iter()
-        .filter(|finding| finding.what.contains(" write_"));
+        .filter(|finding| finding.subject.contains(" write_"));
     let most = largest(&allocating.cloned().collect::<Vec<_>>());
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "In a single queue a read of the map waits behind the queued writes and idles \
                     the disk."
             .to_owned(),
         findings,
-        holds: None,
+        is_confirmed: None,
         conclusion: format!(
             "Letting reads pass the queued writes changes the rate of the programs that allocate \
              by {most:.1} % at most: the queued writes keep the drive busy meanwhile, and 8 MB need few such reads."

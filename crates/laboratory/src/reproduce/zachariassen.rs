@@ -7,7 +7,7 @@ pub(super) use statements::statements;
 
 use super::asking::{Asking, Values};
 use super::jobs::{Figure, Job};
-use diskperf_analysis::accuracy::Quantity;
+use diskperf_analysis::accuracy::CellQuantity;
 use diskperf_battery::Program;
 use diskperf_catalogue::{PrintedCallSize, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
@@ -183,9 +183,9 @@ fn formats(asking: &Asking<'_>, cells: &[&PublishedCell]) -> Result<Values, Labo
             }
         };
         let span = match cell.test.as_deref() {
-            Some("format") => times.format,
-            Some("verify_5_passes") => times.verify(),
-            _ => times.total(),
+            Some("format") => times.format_time,
+            Some("verify_5_passes") => times.verify_time(),
+            _ => times.total_time(),
         };
         values.extend([(id.clone(), span.0 as f64 / 60e9)]);
     }
@@ -206,12 +206,12 @@ fn call_bytes(cell: &PublishedCell) -> Option<u64> {
 
 /// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
 /// its test.
-pub(super) fn described(cell: &PublishedCell) -> (Quantity, Option<f64>, Option<String>) {
+pub(super) fn described(cell: &PublishedCell) -> (CellQuantity, Option<f64>, Option<String>) {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
-    let (quantity, printed) = of(Quantity::Minutes, cell.minutes)
-        .or_else(|| of(Quantity::Seconds, cell.real_s))
-        .or_else(|| of(Quantity::Ratio, cell.ratio))
-        .unwrap_or((Quantity::KbPerS, cell.kb_per_s));
+    let (quantity, printed) = of(CellQuantity::Minutes, cell.minutes)
+        .or_else(|| of(CellQuantity::Seconds, cell.real_s))
+        .or_else(|| of(CellQuantity::Ratio, cell.ratio))
+        .unwrap_or((CellQuantity::KbPerS, cell.kb_per_s));
     let size = cell.call_size.iter().map(|size| format!(", {size}"));
     let bits = cell.cache_bits.iter().map(|bits| format!(", {bits}"));
     let ahead = cell.readahead_sectors.map(|sectors| format!(" {sectors}"));

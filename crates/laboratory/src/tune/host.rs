@@ -15,7 +15,7 @@ use diskperf_analysis::comparison::Verdict;
 use diskperf_analysis::interference;
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
-    Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
+    ProgramFigures, TuningGoal, TunedParameter, SearchMethod, PointOutcome, GridPoint, VisitSamples, SearchKind, TuningResult, PointVisit,
 };
 use diskperf_machine::{Stream, Streams};
 use diskperf_models::LaboratoryError;
@@ -44,7 +44,7 @@ pub struct HostSearch {
     /// Settings to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
     /// Quantity that the search optimizes.
-    pub goal: Goal,
+    pub goal: TuningGoal,
     /// Maximum number of measurements of each point, after a round that is discarded.
     pub repetitions: u32,
     /// Whether the search may change settings of the disk's queue.
@@ -66,7 +66,7 @@ pub fn tune_host(
     search: &HostSearch,
     store: Option<&Path>,
     progress: &dyn Fn(usize, usize),
-) -> Result<(Tuned, Option<LaboratoryError>), LaboratoryError> {
+) -> Result<(TuningResult, Option<LaboratoryError>), LaboratoryError> {
     let overs = Over::parse_all(&search.over, &search.experiment.settings)?;
     let search = &HostSearch {
         experiment: with_job_file((&search.experiment, &HostFiles), &search.target, &overs)?,
@@ -116,7 +116,7 @@ pub fn tune_host(
 #[derive(Clone, Default)]
 struct Measured {
     programs: Vec<Vec<Repetition>>,
-    visits: Vec<Visit>,
+    visits: Vec<PointVisit>,
 }
 
 struct Rounds<'a> {
@@ -131,21 +131,21 @@ struct Rounds<'a> {
     left: Vec<String>,
     /// Measurements by the point's indices of values; `None` for the target with its current
     /// settings.
-    points: BTreeMap<Option<Places>, Measured>,
-    impossible: BTreeMap<Places, String>,
+    points: BTreeMap<Option<GridPoint>, Measured>,
+    impossible: BTreeMap<GridPoint, String>,
     programs: Vec<String>,
     sizes: Vec<u64>,
     notes: Vec<String>,
     warnings: Vec<String>,
     own: Vec<Option<String>>,
     /// Point that equals the current settings of the target, if one does.
-    today: Option<Places>,
+    today: Option<GridPoint>,
 }
 
 impl Rounds<'_> {
     fn carry_out(
         &mut self,
-        all: &[Places],
+        all: &[GridPoint],
         progress: &dyn Fn(usize, usize),
     ) -> Result<(), LaboratoryError> {
         self.settings = DeviceSettings::of(self.varied, &self.search.target)?;
@@ -164,9 +164,9 @@ impl Rounds<'_> {
         if let (SizeChoice::Auto, [one], false) = (self.size, &self.sizes[..], is_said) {
             self.size = SizeChoice::Bytes(*one);
         }
-        let places = self.keys().into_iter().map(|key| key.today_place);
+        let places = self.keys().into_iter().map(|key| key.today_value_index);
         self.today = places.collect();
-        let mut order: Vec<Option<Places>> = all.iter().cloned().map(Some).collect();
+        let mut order: Vec<Option<GridPoint>> = all.iter().cloned().map(Some).collect();
         if self.today.is_none() {
             order.push(None);
         }
@@ -190,10 +190,10 @@ impl Rounds<'_> {
 
     /// Reports whether every remaining point is certainly better than the current settings. Points
     /// that are certainly worse or no different are dropped first, as are impossible ones.
-    fn is_decided(&self, order: &mut Vec<Option<Places>>) -> bool {
+    fn is_decided(&self, order: &mut Vec<Option<GridPoint>>) -> bool {
         let samples = self.samples();
-        let verdict = |point: &Option<Places>| {
-            let judged = samples.against_today(point.as_ref()?)?;
+        let verdict = |point: &Option<GridPoint>| {
+            let judged = samples.compare_with_today(point.as_ref()?)?;
             Some(judged.verdict)
         };
         order.retain(|point| {
@@ -210,15 +210,15 @@ impl Rounds<'_> {
             .all(|verdict| verdict == Verdict::Faster)
     }
 
-    fn samples(&self) -> Samples {
-        let visits = |point: &Option<Places>| {
+    fn samples(&self) -> VisitSamples {
+        let visits = |point: &Option<GridPoint>| {
             let measured = self.points.get(point);
             measured.map_or(Vec::new(), |one| one.visits.clone())
         };
         let points = self.points.keys().flatten();
-        Samples {
-            today: visits(&self.today),
-            points: points
+        VisitSamples {
+            today_visits: visits(&self.today),
+            point_visits: points
                 .map(|places| (places.clone(), visits(&Some(places.clone()))))
                 .collect(),
         }
@@ -237,7 +237,7 @@ impl Rounds<'_> {
     /// index within the round.
     fn visit(
         &mut self,
-        point: &Option<Places>,
+        point: &Option<GridPoint>,
         counts: Option<(usize, usize)>,
     ) -> Result<(), LaboratoryError> {
         if let Some(places) = point
@@ -250,9 +250,9 @@ impl Rounds<'_> {
                 if let Some((round, place)) = counts {
                     let measured = self.points.entry(point.clone()).or_default();
                     let speed = speed(self.search.goal, &results);
-                    measured.visits.extend(speed.map(|speed| Visit {
+                    measured.visits.extend(speed.map(|speed| PointVisit {
                         round: round as u32,
-                        place_in_round: place as u32,
+                        order_in_round: place as u32,
                         speed,
                     }));
                     measured.programs.resize(results.len(), Vec::new());
@@ -271,7 +271,7 @@ impl Rounds<'_> {
         }
     }
 
-    fn measure(&mut self, point: Option<&Places>) -> Result<Vec<ProgramResult>, LaboratoryError> {
+    fn measure(&mut self, point: Option<&GridPoint>) -> Result<Vec<ProgramResult>, LaboratoryError> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
@@ -342,30 +342,30 @@ impl Rounds<'_> {
         }
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<TunedParameter> {
         let keys = self.overs.iter().zip(self.varied).zip(&self.own);
-        let key = |((over, varied), own): ((&Over, &Varied), &Option<String>)| Key {
+        let key = |((over, varied), own): ((&Over, &Varied), &Option<String>)| TunedParameter {
             path: over.path.clone(),
             values: over.values.clone(),
             // A switch is nothing that one is beside the other of.
-            ordered: over.is_ordered() && *varied != Varied::Direct,
-            today_place: own.as_deref().and_then(|own| over.place_of(own)),
-            today: own.clone(),
+            is_ordered: over.is_ordered() && *varied != Varied::Direct,
+            today_value_index: own.as_deref().and_then(|own| over.place_of(own)),
+            today_value: own.clone(),
         };
         keys.map(key).collect()
     }
 
-    fn tuned(self, combinations: u64) -> Result<Tuned, LaboratoryError> {
+    fn tuned(self, combinations: u64) -> Result<TuningResult, LaboratoryError> {
         let keys = self.keys();
         let samples = self.samples();
-        let figures = |measured: &Measured| -> Vec<Figures> {
+        let figures = |measured: &Measured| -> Vec<ProgramFigures> {
             measured.programs.iter().map(|one| summed(one)).collect()
         };
         let as_it_is = self.points.get(&self.today).map(figures);
-        let mut points: BTreeMap<Places, Outcome> = BTreeMap::new();
+        let mut points: BTreeMap<GridPoint, PointOutcome> = BTreeMap::new();
         for (places, measured) in &self.points {
             let Some(places) = places else { continue };
-            points.insert(places.clone(), Outcome::Ran(figures(measured)));
+            points.insert(places.clone(), PointOutcome::Measured(figures(measured)));
         }
         let rounds = self.points.values().map(|one| one.visits.len() as u32);
         let rounds = rounds.max().unwrap_or(0);
@@ -379,7 +379,7 @@ impl Rounds<'_> {
         points.extend(
             self.impossible
                 .into_iter()
-                .map(|(places, why)| (places, Outcome::Impossible(why))),
+                .map(|(places, why)| (places, PointOutcome::Impossible(why))),
         );
         let mut notes = self.notes;
         let measured = self.points.values();
@@ -387,7 +387,7 @@ impl Rounds<'_> {
             let of_one = measured
                 .clone()
                 .filter_map(|point| point.programs.get(number));
-            let told = interference::told(of_one.flatten());
+            let told = interference::describe_sources(of_one.flatten());
             notes.extend(told.map(|told| format!("{program}: repetitions were disturbed: {told}")));
         }
         notes.extend(self.warnings);
@@ -396,7 +396,7 @@ impl Rounds<'_> {
             "real storage: KB/s are those until all was durable, where a program writes; points are compared with today's settings within rounds, and the probability that any is wrongly called better or worse is at most 1 %"
                 .to_owned(),
         );
-        Ok(Tuned {
+        Ok(TuningResult {
             suite: match self.search.experiment.workload.name() {
                 Some(name) => name.to_owned(),
                 None => self.programs.join(", "),
@@ -404,22 +404,22 @@ impl Rounds<'_> {
             target: self.search.target.display().to_string(),
             goal: self.search.goal,
             programs: self.programs,
-            keys,
+            parameters: keys,
             points,
-            today: as_it_is.unwrap_or_default(),
-            method: Method {
-                search: Searched::Exhaustive,
-                combinations,
-                tried: combinations,
-                impossible,
-                around: 0,
-                from_store: 0,
-                budget: MOST,
+            today_figures: as_it_is.unwrap_or_default(),
+            method: SearchMethod {
+                kind: SearchKind::Exhaustive,
+                combination_count: combinations,
+                tried_count: combinations,
+                impossible_count: impossible,
+                neighbour_count: 0,
+                from_store_count: 0,
+                run_budget: MOST,
                 size_bytes: self.sizes,
-                repetitions: (rounds + 1, 1),
+                repetition_range: (rounds + 1, 1),
                 seed: self.search.experiment.seed,
             },
-            spread: None,
+            seed_spread: None,
             samples: Some(samples),
             notes,
         })
@@ -444,7 +444,7 @@ fn is_of_the_point(error: &LaboratoryError) -> bool {
     }
 }
 
-fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
+fn shuffle(order: &mut [Option<GridPoint>], random: &mut Stream) {
     for place in (1..order.len()).rev() {
         order.swap(place, random.below(place as u64 + 1) as usize);
     }
@@ -452,7 +452,7 @@ fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
 
 /// Returns the median rate and CPU time over repetitions. The latency percentile covers the calls
 /// of all repetitions together.
-fn summed(repetitions: &[Repetition]) -> Figures {
+fn summed(repetitions: &[Repetition]) -> ProgramFigures {
     let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();
     let cpu = |one: &Repetition| {
@@ -460,7 +460,7 @@ fn summed(repetitions: &[Repetition]) -> Figures {
         one.total(|worker| worker.cpu.0) as f64 / 1e6 / mib
     };
     let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
-    Figures {
+    ProgramFigures {
         kb_per_s: median(&rates).unwrap_or(0.0),
         call_p99_ms: call_p99_ms(&calls(repetitions)),
         cpu_ms_per_mib: median(&costs),
@@ -472,9 +472,9 @@ fn summed(repetitions: &[Repetition]) -> Figures {
 }
 
 /// Returns the goal's value of one visit as a speed; higher is better.
-fn speed(goal: Goal, results: &[ProgramResult]) -> Option<f64> {
-    let figures: Vec<Figures> = results.iter().map(|one| summed(&one.repetitions)).collect();
-    let value = goal.value(&figures)?;
+fn speed(goal: TuningGoal, results: &[ProgramResult]) -> Option<f64> {
+    let figures: Vec<ProgramFigures> = results.iter().map(|one| summed(&one.repetitions)).collect();
+    let value = goal.value_of_programs(&figures)?;
     Some(goal.gain(1.0, value) + 1.0)
 }
 

@@ -1,7 +1,7 @@
 //! Stored points of a search, so that a killed search can continue where it was.
 
 use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
-use diskperf_analysis::tuning::Figures;
+use diskperf_analysis::tuning::ProgramFigures;
 use diskperf_models::tune::PointMemory;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Kept {
 }
 
 impl PointMemory for Kept {
-    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>> {
+    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<ProgramFigures>> {
         if self.fresh {
             return None;
         }
@@ -65,12 +65,12 @@ impl PointMemory for Kept {
             .store
             .with(LOCK_WAIT, |store| store.point(fingerprint))??;
         // What cannot be read, or cannot be, is made again.
-        let figures: Vec<Figures> = serde_json::from_str(&document).ok()?;
-        let possible = figures.len() == programs && figures.iter().all(Figures::is_possible);
+        let figures: Vec<ProgramFigures> = serde_json::from_str(&document).ok()?;
+        let possible = figures.len() == programs && figures.iter().all(ProgramFigures::are_possible);
         possible.then_some(figures)
     }
 
-    fn keep(&self, fingerprint: String, figures: &[Figures]) {
+    fn keep(&self, fingerprint: String, figures: &[ProgramFigures]) {
         let Ok(document) = serde_json::to_string(figures) else {
             return;
         };

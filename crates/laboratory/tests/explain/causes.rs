@@ -3,7 +3,7 @@
 //! the deadline that is missed because of it.
 
 use super::{Case, means};
-use diskperf_analysis::diagnosis::{Diagnosis, Ending, diagnose};
+use diskperf_analysis::diagnosis::{Diagnosis, RunEnding, diagnose};
 use diskperf_device::WhatIf;
 use diskperf_laboratory::catalogue::system;
 use diskperf_models::explain::supposing;
@@ -268,7 +268,7 @@ struct Told {
 
 impl Told {
     fn add(&mut self, sample: &Sample) {
-        let diagnosis = diagnose(&sample.a, &sample.b, Ending::ByWork);
+        let diagnosis = diagnose(&sample.a, &sample.b, RunEnding::WorkDone);
         let (component, deadline) = sample.is_right(&diagnosis);
         self.right += usize::from(component && deadline);
         self.of += 1;
@@ -376,7 +376,7 @@ fn the_search_lead_of_the_paper_is_found() {
     let mut bases = Bases::default();
     let base = bases.of(&change.case);
     let b = change.run(base).expect("it costs more than 10 %");
-    let diagnosis = diagnose(&base.trace, &b, Ending::ByWork);
+    let diagnosis = diagnose(&base.trace, &b, RunEnding::WorkDone);
     assert_eq!(
         diagnosis.component.map(|one| one.name()),
         Some("driver"),

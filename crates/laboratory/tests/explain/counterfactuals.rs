@@ -97,13 +97,13 @@ fn counterfactuals_are_ranked_and_repeatable() {
         let (again, _) = explain(&subject, &means(&stop, true)).expect("it runs");
         assert_eq!(found, again, "{system}");
         let all = &found.programs[0].counterfactuals;
-        assert!(all.is_sorted_by_key(|one| one.elapsed), "{system}");
+        assert!(all.is_sorted_by_key(|one| one.elapsed_time), "{system}");
         let faster = all
             .iter()
             .find(|one| one.change == "processor twice as fast");
-        let gain = faster.map_or(0.0, |one| one.gain(found.programs[0].account.elapsed));
+        let gain = faster.map_or(0.0, |one| one.relative_gain(found.programs[0].time_account.elapsed));
         assert!(gain < 0.8, "{system}: {gain}");
-        assert!(!found.programs[0].verdict.is_empty());
+        assert!(!found.programs[0].verdict_sentences.is_empty());
     }
 }
 

@@ -1,14 +1,14 @@
 //! The puzzles of the paper of 1983, taken apart.
 
 use super::{Case, means};
-use diskperf_analysis::diagnosis::Suspect;
-use diskperf_analysis::explanation::difference::{Difference, Method};
+use diskperf_analysis::diagnosis::SuspectedComponent;
+use diskperf_analysis::explanation::difference::{ProgramDifference, ContributionMethod};
 use diskperf_models::explain::differences;
 use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
 
 /// Takes two apart, and makes sure that all parts sum to the difference.
-fn apart(a: &Case, b: &Case) -> Vec<Difference> {
+fn apart(a: &Case, b: &Case) -> Vec<ProgramDifference> {
     let stop = Arc::default();
     let (one, other) = (
         a.subject().expect("a system"),
@@ -18,10 +18,10 @@ fn apart(a: &Case, b: &Case) -> Vec<Difference> {
     let found = found.unwrap_or_else(|error| panic!("{error}"));
     for program in &found.programs {
         let difference = program.elapsed.1.0 as i64 - program.elapsed.0.0 as i64;
-        let stages: i64 = program.stages.iter().map(|stage| stage.more_ns()).sum();
+        let stages: i64 = program.stage_differences.iter().map(|stage| stage.difference_ns()).sum();
         assert_eq!(stages, difference, "stages of {}", program.program);
         if program.method.is_some() {
-            let parts: i64 = program.parts.iter().map(|part| part.ns).sum();
+            let parts: i64 = program.contributions.iter().map(|part| part.contribution_ns).sum();
             assert_eq!(parts, difference, "parts of {}", program.program);
         }
     }
@@ -36,13 +36,13 @@ fn the_initial_arbitration_is_late_data() {
     assert!(found.elapsed.1 > found.elapsed.0);
     let diagnosis = found.diagnosis.as_ref().expect("they differ");
     assert_eq!(diagnosis.deadline, Some(Deadline::DataLate));
-    assert_eq!(diagnosis.component, Some(Suspect::Controller));
+    assert_eq!(diagnosis.component, Some(SuspectedComponent::Controller));
     assert!(
-        found.parts[0].changes[0].contains("data_late"),
+        found.contributions[0].setting_changes[0].contains("data_late"),
         "{:?}",
-        found.parts
+        found.contributions
     );
-    assert!(matches!(found.method, Some(Method::AllOrders { .. })));
+    assert!(matches!(found.method, Some(ContributionMethod::AllOrders { .. })));
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn a_750_is_a_slower_processor() {
     let found = &apart(&fast, &slow)[0];
     assert!(found.elapsed.1 > found.elapsed.0, "{:?}", found.elapsed);
     let of_host = found
-        .parts
+        .contributions
         .iter()
-        .find(|part| part.changes[0].starts_with("host"));
-    assert!(of_host.is_some_and(|part| part.ns > 0), "{:?}", found.parts);
+        .find(|part| part.setting_changes[0].starts_with("host"));
+    assert!(of_host.is_some_and(|part| part.contribution_ns > 0), "{:?}", found.contributions);
 }
 
 #[test]
@@ -63,27 +63,27 @@ fn a_uda50_is_another_controller_with_all_that_goes_with_it() {
     let massbus = Case::of("read_8192", "vax780-sc780-eagle");
     let uda50 = Case::of("read_8192", "vax780-uda50-ra81");
     let found = &apart(&massbus, &uda50)[0];
-    let swapped = found.parts.iter().any(|part| {
-        let of = |name: &str| part.changes.iter().any(|change| change.starts_with(name));
+    let swapped = found.contributions.iter().any(|part| {
+        let of = |name: &str| part.setting_changes.iter().any(|change| change.starts_with(name));
         of("controller") && of("driver")
     });
     assert!(
         swapped,
         "controller and driver go together: {:?}",
-        found.parts
+        found.contributions
     );
     let bus = found
-        .parts
+        .contributions
         .iter()
-        .any(|part| part.changes.iter().all(|one| one.starts_with("bus")));
-    assert!(bus, "the bus is a part by itself: {:?}", found.parts);
+        .any(|part| part.setting_changes.iter().all(|one| one.starts_with("bus")));
+    assert!(bus, "the bus is a part by itself: {:?}", found.contributions);
     let diagnosis = found.diagnosis.as_ref().expect("they differ");
-    assert_eq!(diagnosis.component, Some(Suspect::Drive), "{diagnosis:?}");
+    assert_eq!(diagnosis.component, Some(SuspectedComponent::Drive), "{diagnosis:?}");
     let commands = found
-        .stages
+        .stage_differences
         .iter()
         .find(|stage| stage.stage == Stage::Command);
-    assert!(commands.is_some_and(|stage| stage.more_ns() > 0));
+    assert!(commands.is_some_and(|stage| stage.difference_ns() > 0));
 }
 
 #[test]
@@ -95,15 +95,15 @@ fn two_drives_share_a_channel_and_a_processor() {
     };
     let found = &apart(&one, &two)[0];
     assert_eq!(found.drives, (1, 2));
-    assert_eq!(found.parts.len(), 1);
-    assert!(found.parts[0].changes[0].contains("1 to 2"));
-    let waits = found.stages.iter().filter(|stage| {
+    assert_eq!(found.contributions.len(), 1);
+    assert!(found.contributions[0].setting_changes[0].contains("1 to 2"));
+    let waits = found.stage_differences.iter().filter(|stage| {
         matches!(
             stage.stage,
             Stage::CpuWait | Stage::ChannelWait | Stage::DriverQueue | Stage::MissedRevolution(_)
         )
     });
-    assert!(waits.map(|stage| stage.more_ns()).sum::<i64>() > 0);
+    assert!(waits.map(|stage| stage.difference_ns()).sum::<i64>() > 0);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_is_the_same_has_no_cause() {
     let one = Case::of("read_8192", "vax780-sc780-eagle");
     let found = &apart(&one, &one)[0];
     assert_eq!(found.diagnosis, None);
-    assert!(found.parts.is_empty());
+    assert!(found.contributions.is_empty());
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn many_parameters_are_told_by_orders_drawn_by_chance() {
         "bus.memory_contention_share=0.2",
     ]);
     let found = &apart(&one, &other)[0];
-    assert!(matches!(found.method, Some(Method::SampledOrders { .. })));
-    assert_eq!(found.parts.len(), 8);
+    assert!(matches!(found.method, Some(ContributionMethod::SampledOrders { .. })));
+    assert_eq!(found.contributions.len(), 8);
 }
 
 #[test]

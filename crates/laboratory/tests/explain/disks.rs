@@ -3,7 +3,7 @@
 
 use super::{Case, means};
 use diskperf_analysis::diagnosis::DrivePart::{self, *};
-use diskperf_analysis::diagnosis::{Ending, Suspect, diagnose};
+use diskperf_analysis::diagnosis::{RunEnding, SuspectedComponent, diagnose};
 use diskperf_laboratory::SizeChoice;
 use diskperf_models::explain::explain;
 use diskperf_timeline::{CacheMode, Stage};
@@ -31,7 +31,7 @@ fn gains<const N: usize>(
     changes.map(|change| {
         let found = all.iter().find(|one| one.change == change);
         let found = found.unwrap_or_else(|| panic!("{change} is not among {names:?}"));
-        found.gain(program.account.elapsed)
+        found.relative_gain(program.time_account.elapsed)
     })
 }
 
@@ -133,10 +133,10 @@ fn blames_of(case: &Case, changes: &[(&str, DrivePart)]) {
     let before = case.traces().expect("it runs").remove(0);
     for (change, part) in changes {
         let after = case.with(&[change]).traces().expect("it runs").remove(0);
-        let found = diagnose(&before, &after, Ending::ByWork);
+        let found = diagnose(&before, &after, RunEnding::WorkDone);
         assert_eq!(
             (found.component, found.part),
-            (Some(Suspect::Drive), Some(*part)),
+            (Some(SuspectedComponent::Drive), Some(*part)),
             "{case:?} with {change}: {found:?}"
         );
     }
@@ -235,21 +235,21 @@ fn at_depth_requests_have_an_account_that_names_the_queue() {
         (found.programs[0].clone(), traces)
     };
     let (deep, traces) = of(DEEP);
-    let response = deep.account.response.expect("32 are under way");
+    let response = deep.time_account.response_account.expect("32 are under way");
     let requests = &traces[0].requests;
     let took: u64 = requests
         .iter()
         .map(|one| one.completed().since(one.issued).0)
         .sum();
-    assert_eq!(response.requests, requests.len() as u64);
+    assert_eq!(response.request_count, requests.len() as u64);
     assert_eq!(response.ledger.total().0, took);
     let queued = response.ledger.stage(Stage::ControllerQueue);
-    assert!(response.share(queued) > 0.9, "{response:?}");
-    assert!((30.0..=32.0).contains(&response.under_way_mean));
-    let verdict = deep.verdict.join(" ");
+    assert!(response.share_of_response(queued) > 0.9, "{response:?}");
+    assert!((30.0..=32.0).contains(&response.in_flight_mean));
+    let verdict = deep.verdict_sentences.join(" ");
     assert!(verdict.contains("Queueing dominates"), "{verdict}");
     let (alone, _) = of(ALONE);
-    assert_eq!(alone.account.response, None);
+    assert_eq!(alone.time_account.response_account, None);
 }
 
 /// Who is alone is served at once, and nobody is passed by.
@@ -274,7 +274,7 @@ fn one_write_at_a_time_has_no_queue_to_blame() {
         "drive.link_bytes_per_s=10000000",
     ] {
         let after = case.with(&[change]).traces().expect("it runs").remove(0);
-        let found = diagnose(&before, &after, Ending::ByWork);
+        let found = diagnose(&before, &after, RunEnding::WorkDone);
         assert_ne!(found.part, Some(Queue), "{change}: {found:?}");
     }
 }
@@ -291,7 +291,7 @@ fn who_comes_first_is_served_first_and_passes_nobody_by() {
     let found = diagnose(
         &before,
         &fcfs.traces().expect("it runs").remove(0),
-        Ending::ByWork,
+        RunEnding::WorkDone,
     );
     let words = found.evidence.join(" ");
     assert!(words.contains(" and 0 % of the older requests"), "{words}");
@@ -350,7 +350,7 @@ fn a_media_cache_that_is_full_is_blamed() {
     let found = diagnose(
         &before,
         &faster.traces().expect("it runs").remove(0),
-        Ending::ByWork,
+        RunEnding::WorkDone,
     );
     assert_eq!(found.part, Some(Mechanism), "{found:?}");
 }
@@ -368,8 +368,8 @@ fn in_open_loop_what_arrivals_wait_before_their_issue_is_told() {
     let of = |settings: &[&str]| {
         let subject = case.with(settings).subject().expect("a system");
         let (found, _) = explain(&subject, &means(&stop, false)).expect("it runs");
-        let verdict = found.programs[0].verdict.join(" ");
-        let response = found.programs[0].account.response.clone();
+        let verdict = found.programs[0].verdict_sentences.join(" ");
+        let response = found.programs[0].time_account.response_account.clone();
         (response.expect("an account"), verdict)
     };
     let (response, verdict) = of(&["program.rate_iops=400", "program.depth=8", ALONE[0]]);

@@ -72,8 +72,8 @@ impl Case {
         let stop = Arc::default();
         let (found, traces) = explain(&self.subject()?, &means(&stop, false))?;
         for program in &found.programs {
-            assert_eq!(program.account.ledger.total(), program.account.elapsed);
-            for one in &program.account.programs {
+            assert_eq!(program.time_account.ledger.total(), program.time_account.elapsed);
+            for one in &program.time_account.program_ledgers {
                 assert_eq!(one.ledger.total(), one.elapsed, "{self:?}");
             }
         }

@@ -41,6 +41,6 @@ fn a_round_that_counts_is_explained() {
         run: Some(done.run),
     };
     let (found, _) = explain(&subject, &means(&Arc::default(), true)).unwrap();
-    assert_eq!(found.programs[0].account.elapsed, kept[1]);
+    assert_eq!(found.programs[0].time_account.elapsed, kept[1]);
     assert!(!found.programs[0].counterfactuals.is_empty());
 }

@@ -6,9 +6,9 @@ use super::{Means, Subject, bases, check_apart};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::title;
-use diskperf_analysis::diagnosis::{Ending, diagnose};
-use diskperf_analysis::explanation::Account;
-use diskperf_analysis::explanation::difference::{Difference, Differences, Requests, Work, stages};
+use diskperf_analysis::diagnosis::{RunEnding, diagnose};
+use diskperf_analysis::explanation::TimeAccount;
+use diskperf_analysis::explanation::difference::{ProgramDifference, ExplanationDifferences, RequestCounts, WorkRatio, compare_stages};
 use diskperf_battery::Program;
 use diskperf_timeline::units::format_size;
 
@@ -21,7 +21,7 @@ pub fn differences(
     a: &Subject,
     b: &Subject,
     means: &Means<'_>,
-) -> Result<Differences, LaboratoryError> {
+) -> Result<ExplanationDifferences, LaboratoryError> {
     check_programs(a, b)?;
     let (of_a, of_b) = (bases(a, means)?, bases(b, means)?);
     let mut programs = Vec::new();
@@ -36,16 +36,16 @@ pub fn differences(
         programs.extend(on_computers(&ends, (&of_a[number], &of_b[other]), means)?);
     }
     let mut notes: Vec<String> = a.plan.notes.iter().chain(&b.plan.notes).cloned().collect();
-    notes.extend(programs.iter().filter_map(|one: &Difference| {
-        let requests = one.requests?;
-        Some(requests.note(&one.program))
+    notes.extend(programs.iter().filter_map(|one: &ProgramDifference| {
+        let requests = one.request_counts?;
+        Some(requests.describe_counts(&one.program))
     }));
     notes.dedup();
-    Ok(Differences {
-        a: a.name.clone(),
-        b: b.name.clone(),
+    Ok(ExplanationDifferences {
+        a_name: a.name.clone(),
+        b_name: b.name.clone(),
         programs,
-        unlike: Vec::new(),
+        setting_differences: Vec::new(),
         notes,
     })
 }
@@ -54,7 +54,7 @@ fn on_computers(
     ends: &Ends<'_>,
     (a, b): (&[Outcome], &[Outcome]),
     means: &Means<'_>,
-) -> Result<Vec<Difference>, LaboratoryError> {
+) -> Result<Vec<ProgramDifference>, LaboratoryError> {
     let requests = requests(ends, (a, b));
     let apart = parts(ends, &requests, (a, b), means)?;
     let same = same_repetitions(ends, (a, b), means)?;
@@ -62,26 +62,26 @@ fn on_computers(
     let mut found = Vec::new();
     for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
-        let accounts = (Account::of(trace(a)), Account::of(trace(b)));
+        let accounts = (TimeAccount::from_trace(trace(a)), TimeAccount::from_trace(trace(b)));
         let (Some(of_a), Some(of_b)) = accounts else {
             continue;
         };
         let requests = requests[number];
-        let stages = stages(&of_a, &of_b, requests.map_or(Work::ALIKE, Work::from));
+        let stages = compare_stages(&of_a, &of_b, requests.map_or(WorkRatio::EQUAL, WorkRatio::from));
         let ending = match requests {
-            Some(_) => Ending::ByTime,
-            None => Ending::ByWork,
+            Some(_) => RunEnding::TimeElapsed,
+            None => RunEnding::WorkDone,
         };
         let alike = of_a.elapsed == of_b.elapsed && of_a.ledger == of_b.ledger;
-        found.push(Difference {
+        found.push(ProgramDifference {
             program: title(job),
             filesystems: (ends.a.1.filesystem(), ends.b.1.filesystem()),
             drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
             elapsed: (a.elapsed, b.elapsed_for_requests(requests)),
-            requests,
-            stages,
+            request_counts: requests,
+            stage_differences: stages,
             diagnosis: (!alike).then(|| diagnose(trace(a), trace(same), ending)),
-            parts: apart
+            contributions: apart
                 .as_ref()
                 .map_or_else(Vec::new, |(parts, _)| parts[number].clone()),
             method: apart.as_ref().map(|(_, method)| *method),
@@ -92,12 +92,12 @@ fn on_computers(
 
 /// Returns the completed requests of each program with a fixed duration, for both subjects, if the
 /// numbers differ.
-fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Requests>> {
+fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<RequestCounts>> {
     let same_drives = ends.a.0.drives == ends.b.0.drives;
     let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
     let requests = jobs.map(|(job, (a, b))| {
         let lasts = same_drives && job.program.lasts().is_some();
-        Requests::if_unlike(a.requests, b.requests).filter(|_| lasts)
+        RequestCounts::new_if_different(a.requests, b.requests).filter(|_| lasts)
     });
     requests.collect()
 }

@@ -6,8 +6,8 @@ use super::rerun::Outcome;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
 use crate::plan::replay::SLOTS_MAX;
-use diskperf_analysis::explanation::observed::most_at_once;
-use diskperf_analysis::explanation::window;
+use diskperf_analysis::explanation::observed::count_in_flight_max;
+use diskperf_analysis::explanation::timed_window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
 use diskperf_battery::{Job, Medium, Program, Replay};
 use diskperf_blocktrace::{DeviceIndex, TraceRecord, TracedOperation};
@@ -47,7 +47,7 @@ pub(super) fn job(
 /// Converts the requests of a trace to a program; `None` if one is neither a read nor a write, or
 /// if some were issued before the timed part.
 fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) -> Option<Program> {
-    let (from, until) = window(trace)?;
+    let (from, until) = timed_window(trace)?;
     let requests = &trace.requests;
     // What came before the timed part, in a ramp, has changed the drive: it is to come again.
     if requests.iter().any(|one| one.issued < from) {
@@ -55,7 +55,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
-    if most_at_once(timed.iter().map(|one| (one.issued, one.completed()))) > SLOTS_MAX {
+    if count_in_flight_max(timed.iter().map(|one| (one.issued, one.completed()))) > SLOTS_MAX {
         return None;
     }
     // A trace has them as they were completed, and several are often issued at once.

@@ -11,7 +11,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::difference::{
-    Contribution, Method, Requests, over_all_orders, rounded,
+    Contribution, ContributionMethod, RequestCounts, average_over_all_orders, round_shares,
 };
 use diskperf_catalogue::{Component, Setting};
 use std::collections::BTreeMap;
@@ -37,14 +37,14 @@ pub(super) struct Ends<'p> {
 }
 
 /// Contributions to each program's difference, and the method that found them.
-type Apart = (Vec<Vec<Contribution>>, Method);
+type Apart = (Vec<Vec<Contribution>>, ContributionMethod);
 
 /// Returns the contribution of each change to the elapsed time of each program. `requests` are
 /// those of programs with a fixed duration; their times are scaled to the request count of the
 /// first computer.
 pub(super) fn parts(
     ends: &Ends<'_>,
-    requests: &[Option<Requests>],
+    requests: &[Option<RequestCounts>],
     (a, b): (&[Outcome], &[Outcome]),
     means: &Means<'_>,
 ) -> Result<Option<Apart>, LaboratoryError> {
@@ -66,24 +66,24 @@ pub(super) fn parts(
     };
     let told = |shares: Vec<i64>| {
         let parts = moves.iter().zip(shares).map(|(one, ns)| Contribution {
-            changes: one.words.clone(),
-            ns,
+            setting_changes: one.words.clone(),
+            contribution_ns: ns,
         });
         let mut parts: Vec<Contribution> = parts.collect();
-        parts.sort_by_key(|part| std::cmp::Reverse(part.ns.unsigned_abs()));
+        parts.sort_by_key(|part| std::cmp::Reverse(part.contribution_ns.unsigned_abs()));
         parts
     };
     Ok(Some((per_program.into_iter().map(told).collect(), method)))
 }
 
 struct Times<'r> {
-    requests: &'r [Option<Requests>],
+    requests: &'r [Option<RequestCounts>],
     a: Vec<i64>,
     b: Vec<i64>,
 }
 
 /// Scales the elapsed time of each program to the request count of the first computer.
-fn scaled(outcomes: &[Outcome], requests: &[Option<Requests>]) -> Vec<i64> {
+fn scaled(outcomes: &[Outcome], requests: &[Option<RequestCounts>]) -> Vec<i64> {
     let pairs = outcomes.iter().zip(requests);
     pairs
         .map(|(outcome, requests)| outcome.elapsed_for_requests(*requests).0 as i64)
@@ -312,7 +312,7 @@ fn exact(
     moves: &[Move],
     times: &Times<'_>,
     means: &Means<'_>,
-) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
+) -> Result<(Vec<Vec<i64>>, ContributionMethod), LaboratoryError> {
     let count = moves.len();
     let last = (1_usize << count) - 1;
     // Both ends are known.
@@ -325,11 +325,11 @@ fn exact(
             subset if subset == last => times.b[program],
             subset => between[subset - 1][program],
         };
-        over_all_orders(count, &(0..=last).map(of).collect::<Vec<_>>())
+        average_over_all_orders(count, &(0..=last).map(of).collect::<Vec<_>>())
     };
     let shares = (0..times.a.len()).map(of_program).collect();
     let runs = last.saturating_sub(1) as u32;
-    Ok((shares, Method::AllOrders { runs }))
+    Ok((shares, ContributionMethod::AllOrders { runs }))
 }
 
 fn orders(count: usize) -> Vec<Vec<usize>> {
@@ -358,7 +358,7 @@ fn sampled(
     moves: &[Move],
     times: &Times<'_>,
     means: &Means<'_>,
-) -> Result<(Vec<Vec<i64>>, Method), LaboratoryError> {
+) -> Result<(Vec<Vec<i64>>, ContributionMethod), LaboratoryError> {
     let orders = orders(moves.len());
     let mut subsets: Vec<Vec<usize>> = Vec::new();
     for order in &orders {
@@ -391,10 +391,10 @@ fn sampled(
                 sums[*one] += i128::from(added);
             }
         }
-        rounded(&sums, orders.len() as i128)
+        round_shares(&sums, orders.len() as i128)
     };
     let shares = (0..times.a.len()).map(of_program).collect();
-    let method = Method::SampledOrders {
+    let method = ContributionMethod::SampledOrders {
         orders: orders.len() as u32,
         runs: subsets.len() as u32,
     };

@@ -7,7 +7,7 @@ use crate::model::run::{task, usage};
 use crate::plan::model::phase;
 use crate::plan::{ModelPlan, title};
 use crate::rig::repeat_unobserved;
-use diskperf_analysis::explanation::difference::Requests;
+use diskperf_analysis::explanation::difference::RequestCounts;
 use diskperf_analysis::summary::unwritten;
 use diskperf_battery::Job;
 use diskperf_device::WhatIf;
@@ -63,9 +63,9 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Returns the time in which a program with a fixed duration would complete as many requests as
     /// in the first run; the elapsed time for any other program.
-    pub(super) fn elapsed_for_requests(&self, requests: Option<Requests>) -> Nanoseconds {
+    pub(super) fn elapsed_for_requests(&self, requests: Option<RequestCounts>) -> Nanoseconds {
         match requests {
-            Some(Requests { a, .. }) if self.requests > 0 => {
+            Some(RequestCounts { a, .. }) if self.requests > 0 => {
                 let scaled = u128::from(self.elapsed.0) * u128::from(a) / u128::from(self.requests);
                 Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
             }
@@ -274,7 +274,7 @@ impl<'p> Variation<'p> {
                 before_issue_ns: before_issue_ns(one),
                 depth: depth(one),
                 trace: self.bench.take_trace(),
-                unwritten_share: unwritten::share([one]),
+                unwritten_share: unwritten::unwritten_share([one]),
             };
             number += 1;
             goes_on(one, outcome)

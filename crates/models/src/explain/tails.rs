@@ -11,15 +11,15 @@ use super::rerun::{self, Outcome, Variant};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
-use diskperf_analysis::explanation::tail::{self, Tail, TailCheck, TailRerun, Way};
+use diskperf_analysis::explanation::tail::{self, LatencyTail, TailCheck, TailRerun, RequestDirection};
 use diskperf_battery::Job;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
 
 /// Returns the latency tails of each program in the unchanged run.
-pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
+pub(super) fn of(base: &[Outcome]) -> Vec<Vec<LatencyTail>> {
     let traces = base.iter().map(|outcome| outcome.trace.as_ref());
-    let tails = traces.map(|trace| trace.map_or_else(Vec::new, tail::tails));
+    let tails = traces.map(|trace| trace.map_or_else(Vec::new, tail::find_tails));
     tails.collect()
 }
 
@@ -29,13 +29,13 @@ pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
 pub(super) fn rerun(
     plan: &ModelPlan,
     computer: &Computer,
-    (base, tails): (&[Outcome], &mut [Vec<Tail>]),
+    (base, tails): (&[Outcome], &mut [Vec<LatencyTail>]),
     means: &Means<'_>,
 ) -> Result<Option<String>, LaboratoryError> {
     if tails.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let of_all = |tails: &Vec<Tail>| {
+    let of_all = |tails: &Vec<LatencyTail>| {
         let causes = tails.iter().flat_map(|tail| &tail.causes);
         causes.map(|cause| cause.stage).collect()
     };
@@ -43,8 +43,8 @@ pub(super) fn rerun(
     let (reruns, failed) = without(plan, computer, (base, &wanted, tails), means)?;
     for (tails, reruns) in tails.iter_mut().zip(&reruns) {
         for tail in tails {
-            let of_it = reruns.iter().filter(|(way, _)| *way == tail.way);
-            tail.keep(&of_it.map(|(_, rerun)| *rerun).collect::<Vec<_>>());
+            let of_it = reruns.iter().filter(|(way, _)| *way == tail.direction);
+            tail.attach_reruns(&of_it.map(|(_, rerun)| *rerun).collect::<Vec<_>>());
         }
     }
     match check(plan, computer, tails, means) {
@@ -58,7 +58,7 @@ pub(super) fn rerun(
 fn check(
     plan: &ModelPlan,
     computer: &Computer,
-    tails: &mut [Vec<Tail>],
+    tails: &mut [Vec<LatencyTail>],
     means: &Means<'_>,
 ) -> Result<Option<String>, LaboratoryError> {
     let mut plan = plan.clone();
@@ -69,34 +69,34 @@ fn check(
     };
     let base = rerun::rerun(&plan, &variant, means.stop)?;
     // What was first is what is checked, whatever is first here.
-    let first = |tail: &Tail| tail.causes.first().map(|cause| cause.stage);
-    let firsts = |tails: &Vec<Tail>| tails.iter().filter_map(first).collect();
+    let first = |tail: &LatencyTail| tail.causes.first().map(|cause| cause.stage);
+    let firsts = |tails: &Vec<LatencyTail>| tails.iter().filter_map(first).collect();
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(firsts).collect();
     let found = of(&base);
     let (reruns, failed) = without(&plan, computer, (&base, &wanted, &found), means)?;
     for (tails, (others, reruns)) in tails.iter_mut().zip(found.iter().zip(&reruns)) {
         for tail in tails {
             // What draws nothing is the same load again, and shows nothing.
-            let is_other = |other: &&Tail| {
-                let told = |of: &Tail| (of.requests, of.p99, of.above);
-                other.way == tail.way && told(other) != told(tail)
+            let is_other = |other: &&LatencyTail| {
+                let told = |of: &LatencyTail| (of.request_count, of.p99, of.time_above_p99);
+                other.direction == tail.direction && told(other) != told(tail)
             };
             let other = others.iter().find(is_other);
-            let same = |(way, rerun): &&(Way, TailRerun)| {
-                *way == tail.way && Some(rerun.stage) == first(tail)
+            let same = |(way, rerun): &&(RequestDirection, TailRerun)| {
+                *way == tail.direction && Some(rerun.stage) == first(tail)
             };
             let rerun = reruns.iter().find(same);
-            tail.check = other.zip(rerun).map(|(other, (_, rerun))| TailCheck {
+            tail.rerun_check = other.zip(rerun).map(|(other, (_, rerun))| TailCheck {
                 seed: plan.experiment.seed,
-                above: other.above,
-                removed: other.removed(rerun),
+                time_above_p99: other.time_above_p99,
+                removed_ns: other.removed_ns(rerun),
             });
         }
     }
     Ok(failed)
 }
 
-type Reruns = Vec<Vec<(Way, TailRerun)>>;
+type Reruns = Vec<Vec<(RequestDirection, TailRerun)>>;
 
 /// Replays the requests of each program at the same times on an equal drive, without each of the
 /// given stages in turn. Returns the response times of its tails, and the reason if a replay
@@ -104,7 +104,7 @@ type Reruns = Vec<Vec<(Way, TailRerun)>>;
 fn without(
     plan: &ModelPlan,
     computer: &Computer,
-    (base, wanted, tails): (&[Outcome], &[BTreeSet<Stage>], &[Vec<Tail>]),
+    (base, wanted, tails): (&[Outcome], &[BTreeSet<Stage>], &[Vec<LatencyTail>]),
     means: &Means<'_>,
 ) -> Result<(Reruns, Option<String>), LaboratoryError> {
     let of_program = |(program, stages): (usize, &BTreeSet<Stage>)| {
@@ -160,7 +160,7 @@ fn without(
 }
 
 /// Returns the response times of a program's tails in a run without a stage.
-fn reruns(tails: &[Tail], what: (Stage, bool), outcome: &Outcome) -> Vec<(Way, TailRerun)> {
-    let rerun = |of: &Tail| Some((of.way, tail::rerun(of, what, outcome.trace.as_ref()?)?));
+fn reruns(tails: &[LatencyTail], what: (Stage, bool), outcome: &Outcome) -> Vec<(RequestDirection, TailRerun)> {
+    let rerun = |of: &LatencyTail| Some((of.direction, tail::build_rerun(of, what, outcome.trace.as_ref()?)?));
     tails.iter().filter_map(rerun).collect()
 }

@@ -5,7 +5,7 @@ use super::point::Subject;
 use super::search::Share;
 use crate::error::LaboratoryError;
 use crate::plan::ModelPlan;
-use diskperf_analysis::tuning::Key;
+use diskperf_analysis::tuning::TunedParameter;
 use diskperf_timeline::Setting;
 
 /// Returns the target's own value of a parameter, if it has one.
@@ -34,14 +34,14 @@ pub(super) fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
 }
 
 /// Combines a parameter and its values to try with the target's own value.
-pub(super) fn key(over: &Over, today: &ModelPlan) -> Key {
+pub(super) fn key(over: &Over, today: &ModelPlan) -> TunedParameter {
     let own = own_value(today, &over.path);
-    Key {
+    TunedParameter {
         path: over.path.clone(),
         values: over.values.clone(),
-        ordered: over.is_ordered(),
-        today_place: own.as_deref().and_then(|own| over.place_of(own)),
-        today: own,
+        is_ordered: over.is_ordered(),
+        today_value_index: own.as_deref().and_then(|own| over.place_of(own)),
+        today_value: own,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of `--over`: a parameter, and the values to try.
 
 use crate::error::LaboratoryError;
-use diskperf_analysis::tuning::number;
+use diskperf_analysis::tuning::parse_number;
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
@@ -86,7 +86,7 @@ impl Over {
     /// Reports whether the values are numbers in ascending or descending order, so that they have
     /// neighbours.
     pub fn is_ordered(&self) -> bool {
-        let numbers: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
+        let numbers: Option<Vec<f64>> = self.values.iter().map(|value| parse_number(value)).collect();
         numbers.is_some_and(|numbers| {
             let up = numbers.windows(2).all(|pair| pair[0] < pair[1]);
             let down = numbers.windows(2).all(|pair| pair[0] > pair[1]);
@@ -97,7 +97,7 @@ impl Over {
     /// Finds the index of a value among those to try, whatever its notation.
     pub fn place_of(&self, value: &str) -> Option<usize> {
         let same = |other: &String| {
-            other == value || number(other).is_some_and(|other| number(value) == Some(other))
+            other == value || parse_number(other).is_some_and(|other| parse_number(value) == Some(other))
         };
         self.values.iter().position(same)
     }
@@ -107,8 +107,8 @@ impl Over {
         if let Some(place) = self.place_of(value) {
             return Some(place);
         }
-        let wanted = number(value)?;
-        let apart = |value: &String| number(value).map(|number| (number - wanted).abs());
+        let wanted = parse_number(value)?;
+        let apart = |value: &String| parse_number(value).map(|number| (number - wanted).abs());
         let distances = self.values.iter().enumerate();
         let distances = distances.filter_map(|(place, value)| Some((place, apart(value)?)));
         let nearest = distances.min_by(|(_, left), (_, right)| left.total_cmp(right));
@@ -124,7 +124,7 @@ fn list(text: &str) -> Result<Vec<String>, String> {
             return Err("a value is missing".to_owned());
         }
         if let Some((low, high)) = value.split_once('-')
-            && [low, high].iter().all(|end| number(end).is_some())
+            && [low, high].iter().all(|end| parse_number(end).is_some())
         {
             return Err(format!("{value} is not a range: write {low}..{high}"));
         }

@@ -12,7 +12,7 @@ use crate::plan::{ModelPlan, key, model::plan_of_point, title};
 use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::summary::unwritten;
-use diskperf_analysis::tuning::{Figures, p99_range};
+use diskperf_analysis::tuning::{ProgramFigures, p99_range};
 use diskperf_battery::Job;
 use diskperf_catalogue::Catalogue;
 use diskperf_device::flash::specification::FlashSpecification;
@@ -157,7 +157,7 @@ pub(super) fn run(
     plan: &ModelPlan,
     turn: Turn,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Figures>, LaboratoryError> {
+) -> Result<Vec<ProgramFigures>, LaboratoryError> {
     let usage = Usage {
         seed: turn.seed,
         first_phase: turn.phase,
@@ -169,7 +169,7 @@ pub(super) fn run(
     jobs.map(|job| figures(plan, job, &bench)).collect()
 }
 
-fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, LaboratoryError> {
+fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<ProgramFigures, LaboratoryError> {
     let title = title(job);
     let work = (task(plan, job, &title), protocol(plan));
     let mut busy_before = bench.machine.processor_busy().0;
@@ -205,7 +205,7 @@ pub fn calls(repetitions: &[Repetition]) -> Histogram {
 }
 
 /// Returns the median rate. Figures of calls and of the processor cover all repetitions together.
-fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
+fn summed(kept: &[Repetition], busy_ns: u64) -> ProgramFigures {
     let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
     let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
     let mib = payload_bytes as f64 / MIB as f64;
@@ -214,13 +214,13 @@ fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
         rates.iter().copied().reduce(f64::min),
         rates.iter().copied().reduce(f64::max),
     );
-    Figures {
+    ProgramFigures {
         kb_per_s: median(&rates).expect("at least one repetition is kept"),
         call_p99_ms: call_p99_ms(&calls),
         call_p99_ms_range: p99_range(&calls, kept.len()),
         // One repetition differs from nothing.
         kb_per_s_range: least.zip(most).filter(|_| rates.len() > 1),
-        unwritten_share: unwritten::share(kept),
+        unwritten_share: unwritten::unwritten_share(kept),
         cpu_ms_per_mib: (payload_bytes > 0).then(|| busy_ns as f64 / 1e6 / mib),
     }
 }

@@ -6,7 +6,7 @@
 //! threads.
 
 use crate::error::LaboratoryError;
-use diskperf_analysis::tuning::{EQUAL_SHARE, Places, Searched};
+use diskperf_analysis::tuning::{EQUAL_GAIN_SHARE_MAX, GridPoint, SearchKind};
 use diskperf_machine::{Stream, Streams};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) struct Space {
     /// Whether the values of each key are numbers in order.
     pub(super) ordered: Vec<bool>,
     /// Point of the target's current settings, or the one nearest to it.
-    pub(super) today: Places,
+    pub(super) today: GridPoint,
 }
 
 /// Share of the full size that a point is run at.
@@ -35,7 +35,7 @@ pub(super) trait Evaluate {
     /// Returns the merits of these points, in their order.
     fn merits(
         &mut self,
-        points: &[Places],
+        points: &[GridPoint],
         share: Share,
     ) -> Result<Vec<Option<f64>>, LaboratoryError>;
 }
@@ -57,12 +57,12 @@ impl Space {
         lengths.fold(1, u64::saturating_mul)
     }
 
-    fn all(&self) -> Vec<Places> {
+    fn all(&self) -> Vec<GridPoint> {
         all(&self.lengths)
     }
 
     /// Returns the points to compare with a point along one key, near ones first.
-    fn line(&self, from: &Places, key: usize) -> Vec<Places> {
+    fn line(&self, from: &GridPoint, key: usize) -> Vec<GridPoint> {
         let (here, length) = (from[key], self.lengths[key]);
         let mut others: Vec<usize> = if self.ordered[key] && length > WHOLE_LINE {
             let reaches = (0..usize::BITS).map(|power| 1_usize << power);
@@ -83,7 +83,7 @@ impl Space {
     }
 
     /// Draws points that are spread over all values of each key: a Latin hypercube.
-    fn spread(&self, count: usize, random: &mut Stream) -> Vec<Places> {
+    fn spread(&self, count: usize, random: &mut Stream) -> Vec<GridPoint> {
         let mut points = vec![vec![0; self.lengths.len()]; count];
         for (key, length) in self.lengths.iter().enumerate() {
             let mut order: Vec<usize> = (0..count).collect();
@@ -97,7 +97,7 @@ impl Space {
         points
     }
 
-    fn anywhere(&self, random: &mut Stream) -> Places {
+    fn anywhere(&self, random: &mut Stream) -> GridPoint {
         let lengths = self.lengths.iter();
         lengths
             .map(|length| random.below(*length as u64) as usize)
@@ -106,10 +106,10 @@ impl Space {
 }
 
 /// Returns all combinations of keys with these numbers of values. The last key varies fastest.
-pub fn all(lengths: &[usize]) -> Vec<Places> {
-    let mut all: Vec<Places> = vec![Vec::new()];
+pub fn all(lengths: &[usize]) -> Vec<GridPoint> {
+    let mut all: Vec<GridPoint> = vec![Vec::new()];
     for length in lengths {
-        let longer = |places: &Places| {
+        let longer = |places: &GridPoint| {
             let places = places.clone();
             (0..*length).map(move |place| [&places[..], &[place]].concat())
         };
@@ -128,10 +128,10 @@ pub(super) fn search(
     budget: u64,
     seed: u64,
     evaluate: &mut dyn Evaluate,
-) -> Result<Searched, LaboratoryError> {
+) -> Result<SearchKind, LaboratoryError> {
     if space.combinations() <= budget {
         evaluate.merits(&space.all(), Share::Full)?;
-        return Ok(Searched::Exhaustive);
+        return Ok(SearchKind::Exhaustive);
     }
     let mut descent = Descent {
         space,
@@ -155,13 +155,13 @@ fn screening(budget: u64) -> u64 {
 struct Descent<'a> {
     space: &'a Space,
     left: u64,
-    known: BTreeMap<Places, Option<f64>>,
+    known: BTreeMap<GridPoint, Option<f64>>,
     evaluate: &'a mut dyn Evaluate,
     random: Stream,
 }
 
 impl Descent<'_> {
-    fn carry_out(&mut self, budget: u64) -> Result<Searched, LaboratoryError> {
+    fn carry_out(&mut self, budget: u64) -> Result<SearchKind, LaboratoryError> {
         let mut found = self.from(self.space.today.clone())?;
         let mut starts = 1;
         let runs = screening(budget);
@@ -181,7 +181,7 @@ impl Descent<'_> {
                 vain += 1;
             }
         }
-        Ok(Searched::Descent {
+        Ok(SearchKind::Descent {
             screened: runs,
             starts,
         })
@@ -189,11 +189,11 @@ impl Descent<'_> {
 
     /// Screens start points by successive halving. Many points run at a quarter of the size, and
     /// the better half of them at half of it. The better half of those are the start points.
-    fn screen(&mut self, runs: u64) -> Result<Vec<Places>, LaboratoryError> {
+    fn screen(&mut self, runs: u64) -> Result<Vec<GridPoint>, LaboratoryError> {
         let mut points = self.space.spread(runs as usize / 3 * 2, &mut self.random);
         for share in [Share::Quarter, Share::Half] {
             let merits = self.evaluate.merits(&points, share)?;
-            let mut ranked: Vec<(Option<f64>, Places)> = merits.into_iter().zip(points).collect();
+            let mut ranked: Vec<(Option<f64>, GridPoint)> = merits.into_iter().zip(points).collect();
             // Stable, so that of equal ones the first stays first.
             ranked.sort_by(|(left, _), (right, _)| {
                 let merit = |value: &Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
@@ -213,7 +213,7 @@ impl Descent<'_> {
 
     /// Descends from a start point until no other value of a single key is better, or until the
     /// budget ends.
-    fn from(&mut self, start: Places) -> Result<Option<f64>, LaboratoryError> {
+    fn from(&mut self, start: GridPoint) -> Result<Option<f64>, LaboratoryError> {
         let mut here = start;
         let mut merit = self.merits(std::slice::from_ref(&here))?[0];
         let keys = self.space.lengths.len();
@@ -221,7 +221,7 @@ impl Descent<'_> {
         while settled < keys && self.left > 0 {
             let line = self.space.line(&here, key);
             let merits = self.merits(&line)?;
-            let mut best: Option<(Option<f64>, &Places)> = None;
+            let mut best: Option<(Option<f64>, &GridPoint)> = None;
             for (found, point) in merits.iter().zip(&line) {
                 if better(*found, best.map_or(merit, |(merit, _)| merit)) {
                     best = Some((*found, point));
@@ -248,8 +248,8 @@ impl Descent<'_> {
 
     /// Returns the merits of points at full size. Known points cost nothing; points beyond the
     /// budget count as impossible.
-    fn merits(&mut self, points: &[Places]) -> Result<Vec<Option<f64>>, LaboratoryError> {
-        let mut wanted: Vec<Places> = Vec::new();
+    fn merits(&mut self, points: &[GridPoint]) -> Result<Vec<Option<f64>>, LaboratoryError> {
+        let mut wanted: Vec<GridPoint> = Vec::new();
         for point in points {
             if !self.known.contains_key(point) && !wanted.contains(point) {
                 wanted.push(point.clone());
@@ -261,14 +261,14 @@ impl Descent<'_> {
             let merits = self.evaluate.merits(&wanted, Share::Full)?;
             self.known.extend(wanted.into_iter().zip(merits));
         }
-        let known = |point: &Places| self.known.get(point).copied().flatten();
+        let known = |point: &GridPoint| self.known.get(point).copied().flatten();
         Ok(points.iter().map(known).collect())
     }
 }
 
 fn better(merit: Option<f64>, than: Option<f64>) -> bool {
     match (merit, than) {
-        (Some(merit), Some(than)) => merit > than * (1.0 + EQUAL_SHARE),
+        (Some(merit), Some(than)) => merit > than * (1.0 + EQUAL_GAIN_SHARE_MAX),
         (Some(_), None) => true,
         (None, _) => false,
     }
@@ -281,13 +281,13 @@ mod tests {
     /// Merits by a formula, and what was asked for.
     struct Formula<F> {
         merit: F,
-        asked: Vec<(Share, Places)>,
+        asked: Vec<(Share, GridPoint)>,
     }
 
-    impl<F: Fn(&Places) -> Option<f64>> Evaluate for Formula<F> {
+    impl<F: Fn(&GridPoint) -> Option<f64>> Evaluate for Formula<F> {
         fn merits(
             &mut self,
-            points: &[Places],
+            points: &[GridPoint],
             share: Share,
         ) -> Result<Vec<Option<f64>>, LaboratoryError> {
             let asked = points.iter().map(|point| (share, point.clone()));
@@ -296,11 +296,11 @@ mod tests {
         }
     }
 
-    fn run<F: Fn(&Places) -> Option<f64>>(
+    fn run<F: Fn(&GridPoint) -> Option<f64>>(
         lengths: &[usize],
         budget: u64,
         merit: F,
-    ) -> (Searched, Vec<(Share, Places)>) {
+    ) -> (SearchKind, Vec<(Share, GridPoint)>) {
         let space = Space {
             lengths: lengths.to_vec(),
             ordered: vec![true; lengths.len()],
@@ -312,7 +312,7 @@ mod tests {
         (how, formula.asked)
     }
 
-    fn hill(peak: &[usize]) -> impl Fn(&Places) -> Option<f64> {
+    fn hill(peak: &[usize]) -> impl Fn(&GridPoint) -> Option<f64> {
         let peak = peak.to_vec();
         move |places| {
             let apart = places
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    fn full_best(asked: &[(Share, Places)], merit: impl Fn(&Places) -> Option<f64>) -> Places {
+    fn full_best(asked: &[(Share, GridPoint)], merit: impl Fn(&GridPoint) -> Option<f64>) -> GridPoint {
         let full = asked.iter().filter(|(share, _)| *share == Share::Full);
         let merits = full.filter_map(|(_, places)| Some((merit(places)?, places)));
         let best = merits.max_by(|(left, _), (right, _)| left.total_cmp(right));
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn few_combinations_are_all_run_once_in_order() {
         let (how, asked) = run(&[2, 3], 6, hill(&[1, 1]));
-        assert_eq!(how, Searched::Exhaustive);
+        assert_eq!(how, SearchKind::Exhaustive);
         let points: Vec<_> = asked.into_iter().map(|(_, places)| places).collect();
         assert_eq!(
             points,
@@ -345,7 +345,7 @@ mod tests {
     fn a_hill_of_a_million_points_is_climbed_with_two_hundred() {
         for peak in [[13, 77, 50], [99, 0, 3], [0, 0, 0]] {
             let (how, asked) = run(&[100, 100, 100], 200, hill(&peak));
-            assert!(matches!(how, Searched::Descent { .. }));
+            assert!(matches!(how, SearchKind::Descent { .. }));
             assert!(asked.len() <= 200, "{}", asked.len());
             assert_eq!(full_best(&asked, hill(&peak)), peak);
         }
@@ -354,7 +354,7 @@ mod tests {
     /// The higher of two peaks is narrow, and far from where the target is.
     #[test]
     fn restarts_find_the_higher_of_two_peaks() {
-        let two = |places: &Places| {
+        let two = |places: &GridPoint| {
             let near = hill(&[5, 5])(places)?;
             let far = 2.0 * hill(&[80, 60])(places)?;
             Some(near.max(far))
@@ -365,14 +365,14 @@ mod tests {
 
     #[test]
     fn it_goes_around_what_is_impossible() {
-        let walled = |places: &Places| match places[0] % 7 == 3 || places[1] > 30 {
+        let walled = |places: &GridPoint| match places[0] % 7 == 3 || places[1] > 30 {
             true => None,
             false => hill(&[40, 25])(places),
         };
         let (_, asked) = run(&[60, 60], 400, walled);
         assert_eq!(full_best(&asked, walled), [40, 25]);
         // Nothing but walls: it ends all the same.
-        let (_, asked) = run(&[1000, 1000], 50, |_: &Places| None);
+        let (_, asked) = run(&[1000, 1000], 50, |_: &GridPoint| None);
         assert!(asked.len() <= 50);
     }
 

@@ -16,6 +16,7 @@ static ZEROES: [u8; 64 * 1024] = [0; 64 * 1024];
 #[derive(Debug)]
 pub(super) struct FileData {
     file: File,
+    size_bytes: u64,
 }
 
 impl FileData {
@@ -38,6 +39,9 @@ impl FileData {
                 io::ErrorKind::NotFound if is_read_only => {
                     "; omit --read-only, and the file is created"
                 }
+                io::ErrorKind::PermissionDenied if !is_read_only => {
+                    "; name another file with --data, or omit --write"
+                }
                 _ => "; name another file with --data",
             };
             refused(format!("cannot be opened: {error}{remedy}"))
@@ -50,7 +54,12 @@ impl FileData {
                 "is no regular file: name one with --data, or none".to_owned(),
             ));
         }
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // Several servers may read a file that none of them changes.
+        let lock = match is_read_only {
+            true => FlockOperation::NonBlockingLockShared,
+            false => FlockOperation::NonBlockingLockExclusive,
+        };
+        match flock(&file, lock) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
                 return Err(refused(
@@ -69,6 +78,11 @@ impl FileData {
                     ))
                 })?;
             }
+            Ok(0) => {
+                return Err(refused(
+                    "is empty: make it a drive with --write, or name another file".to_owned(),
+                ));
+            }
             Ok(length) => {
                 return Err(refused(format!(
                     "has {length} bytes, and the served drive {size_bytes}: give --size {length}, or name another file"
@@ -76,7 +90,21 @@ impl FileData {
             }
             Err(error) => return Err(refused(error.to_string())),
         }
-        Ok(Self { file })
+        Ok(Self { file, size_bytes })
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Whether nothing is stored for a range.
+    pub(super) fn is_hole(&self, offset: u64, bytes: u64) -> io::Result<bool> {
+        match seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(data) => Ok(data >= offset + bytes),
+            // No data up to the end of the file.
+            Err(Errno::NXIO) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {

@@ -31,7 +31,10 @@ fn change() -> impl Strategy<Value = Change> {
 
 /// Changes contents and a plain array alike, and compares bytes and extents.
 fn compare(data: &Data, changes: &[Change]) {
-    let mut expected = vec![0; SIZE_BYTES as usize];
+    compare_over(data, vec![0; SIZE_BYTES as usize], changes);
+}
+
+fn compare_over(data: &Data, mut expected: Vec<u8>, changes: &[Change]) {
     for change in changes {
         let (offset, bytes, value) = match *change {
             Change::Write {
@@ -80,6 +83,22 @@ proptest! {
         let path = folder.path().join("data");
         compare(&Data::in_file(&path, SIZE_BYTES, false).unwrap(), &changes);
     }
+
+    #[test]
+    fn a_copy_on_write_leaves_its_file(
+        before in prop::collection::vec(change(), 0..4),
+        changes in prop::collection::vec(change(), 0..8),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let file = Data::in_file(&path, SIZE_BYTES, false).unwrap();
+        compare(&file, &before);
+        drop(file);
+        let image = fs::read(&path).unwrap();
+        let copy = Data::copy_on_write(&path, SIZE_BYTES).unwrap();
+        compare_over(&copy, image.clone(), &changes);
+        assert!(fs::read(&path).unwrap() == image, "the file has changed");
+    }
 }
 
 #[test]
@@ -126,6 +145,26 @@ fn a_file_of_another_size_is_left_alone() {
     let error = Data::in_file(&path, SIZE_BYTES, false).unwrap_err();
     assert!(error.to_string().contains("--size 5"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine\n");
+    let error = Data::copy_on_write(&path, SIZE_BYTES).unwrap_err();
+    assert!(error.to_string().contains("--size 5"), "{error}");
+    fs::write(&path, "").unwrap();
+    let error = Data::copy_on_write(&path, SIZE_BYTES).unwrap_err();
+    assert!(error.to_string().contains("is empty"), "{error}");
     let error = Data::in_file(folder.path(), SIZE_BYTES, true).unwrap_err();
     assert!(error.to_string().contains("no regular file"), "{error}");
+}
+
+#[test]
+fn many_may_read_a_file_and_one_may_write_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    drop(Data::in_file(&path, SIZE_BYTES, false).unwrap());
+    let copies = [(); 2].map(|()| Data::copy_on_write(&path, SIZE_BYTES).unwrap());
+    let reader = Data::in_file(&path, SIZE_BYTES, true).unwrap();
+    let writer = Data::in_file(&path, SIZE_BYTES, false).unwrap_err();
+    assert!(writer.to_string().contains("another process"), "{writer}");
+    drop((copies, reader));
+    let _writer = Data::in_file(&path, SIZE_BYTES, false).unwrap();
+    let copy = Data::copy_on_write(&path, SIZE_BYTES).unwrap_err();
+    assert!(copy.to_string().contains("another process"), "{copy}");
 }

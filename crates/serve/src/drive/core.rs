@@ -2,9 +2,10 @@
 //! told what time it is.
 
 use super::{Arrival, Client, Completed, Outcome, RequestKind, ServedRequest};
+use diskperf_device::faults::{FaultCompletion, FaultEffects, FaultRequest, Faults};
 use diskperf_device::{Completion, Drive, Operation, Refusal};
 use diskperf_sim::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ struct Command {
 #[derive(Debug)]
 struct InFlight {
     delivery: Delivery,
+    request: FaultRequest,
+    effects: FaultEffects,
     arrived: Time,
     /// Commands that have not completed.
     commands_left: usize,
@@ -61,10 +64,28 @@ struct InFlight {
     arrival: Option<usize>,
 }
 
+/// A request that the model has completed, and that faults hold.
+#[derive(Debug)]
+struct Held {
+    delivery: Delivery,
+    arrived: Time,
+    /// Virtual time of its completion without hangs.
+    due: Time,
+    fails: bool,
+    /// Index in the arrivals that are kept.
+    arrival: Option<usize>,
+}
+
+/// Place of a held request: the virtual time of its release, and a number that no other has.
+type HeldKey = (Time, u64);
+
 /// The model of a served drive with its requests.
 #[derive(Debug)]
 pub(super) struct Core {
     drive: Drive,
+    faults: Faults,
+    held: BTreeMap<HeldKey, Held>,
+    held_count: u64,
     requests: Vec<Option<InFlight>>,
     free: Vec<usize>,
     /// Request of each command in the drive, by the place of the command.
@@ -79,9 +100,12 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(drive: Drive, keeps_arrivals: bool) -> Self {
+    pub(super) fn new(drive: Drive, faults: Faults, keeps_arrivals: bool) -> Self {
         Self {
             drive,
+            faults,
+            held: BTreeMap::new(),
+            held_count: 0,
             requests: Vec::new(),
             free: Vec::new(),
             request_of_place: Vec::new(),
@@ -105,18 +129,78 @@ impl Core {
             self.submit_waiting();
             match self.drive.next_due() {
                 Some(due) if due <= now => self.drive.run_until(due),
-                _ => return,
+                _ => break,
             }
+        }
+        self.release(now);
+    }
+
+    /// Completes held requests whose time has come.
+    fn release(&mut self, now: Time) {
+        while let Some(entry) = self.held.first_entry().filter(|first| first.key().0 <= now) {
+            let ((due, _), held) = entry.remove_entry();
+            let fails = held.fails;
+            let completion = FaultCompletion { due, fails };
+            self.deliver(held.delivery, held.arrived, held.arrival, completion);
         }
     }
 
+    /// Hands a completed request over, for [`Self::take_completed`].
+    fn deliver(
+        &mut self,
+        delivery: Delivery,
+        arrived: Time,
+        arrival: Option<usize>,
+        completion: FaultCompletion,
+    ) {
+        let FaultCompletion { due, fails } = completion;
+        if let (Some(arrivals), Some(arrival)) = (&mut self.arrivals, arrival) {
+            arrivals[arrival].due = Some(due);
+        }
+        let outcome = match fails {
+            true => Outcome::Failed { arrived, due },
+            false => Outcome::Done { arrived, due },
+        };
+        self.completed.push((delivery, outcome));
+    }
+
+    pub(super) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    pub(super) fn faults_mut(&mut self) -> &mut Faults {
+        &mut self.faults
+    }
+
+    /// Switches a fault, and sets the release of held requests anew. Returns whether there is
+    /// such a fault.
+    pub(super) fn switch_fault(&mut self, name: &str, is_on: bool, now: Time) -> bool {
+        let is_known = self.faults.switch(name, is_on, now);
+        for ((_, number), held) in std::mem::take(&mut self.held) {
+            let release = self.faults.release(held.due).max(now);
+            self.held.insert((release, number), held);
+        }
+        is_known
+    }
+
     /// Takes a request that arrives now. [`Self::advance`] was called for this time.
-    pub(super) fn submit(&mut self, delivery: Delivery, request: ServedRequest, now: Time) {
+    pub(super) fn submit(
+        &mut self,
+        delivery: Delivery,
+        request: ServedRequest,
+        now: Time,
+    ) -> FaultEffects {
         if self.is_shut_down {
             self.completed.push((delivery, Outcome::ShutDown));
-            return;
+            return FaultEffects::default();
         }
         self.drive.run_until(now);
+        let faulty = FaultRequest {
+            operation: operation(request),
+            offset: request.offset,
+            bytes: request.bytes,
+        };
+        let effects = self.faults.arrive(now, faulty);
         let arrival = self.arrivals.as_mut().map(|arrivals| {
             arrivals.push(Arrival {
                 request,
@@ -127,6 +211,8 @@ impl Core {
         });
         let in_flight = InFlight {
             delivery,
+            request: faulty,
+            effects: effects.clone(),
             arrived: now,
             commands_left: 0,
             flush_follows: request.fua
@@ -144,7 +230,7 @@ impl Core {
             }
         };
         let before = self.commands_awaiting_queue.len();
-        self.queue_commands(index, request);
+        self.queue_commands(index, request, &effects);
         let commands = self.commands_awaiting_queue.len() - before;
         let in_flight = self.requests[index].as_mut();
         in_flight.expect("it is inserted above").commands_left = commands;
@@ -152,16 +238,18 @@ impl Core {
             self.finish(index, now);
         }
         self.submit_waiting();
+        effects
     }
 
     /// Divides a request into commands of whole sectors that the drive takes.
-    fn queue_commands(&mut self, index: usize, request: ServedRequest) {
-        let operation = match request.kind {
-            RequestKind::Read | RequestKind::Cache => Operation::Read,
-            RequestKind::Write => Operation::Write { fua: request.fua },
-            RequestKind::Flush => Operation::Flush,
-            RequestKind::Trim => Operation::Discard,
-            RequestKind::WriteZeroes => Operation::WriteZeroes,
+    fn queue_commands(&mut self, index: usize, request: ServedRequest, effects: &FaultEffects) {
+        let operation = match operation(request) {
+            _ if effects.is_dead => return,
+            Operation::Flush if effects.ignores_durability => return,
+            Operation::Write { fua } => Operation::Write {
+                fua: fua && !effects.ignores_durability,
+            },
+            operation => operation,
         };
         let command = |sector, sectors| Command {
             request: index,
@@ -246,14 +334,29 @@ impl Core {
         let request = self.requests[index].take();
         let request = request.expect("a request finishes once");
         self.free.push(index);
-        if let (Some(arrivals), Some(arrival)) = (&mut self.arrivals, request.arrival) {
-            arrivals[arrival].due = Some(due);
+        let InFlight {
+            delivery,
+            request,
+            effects,
+            arrived,
+            arrival,
+            ..
+        } = request;
+        let mut completion = FaultCompletion { due, fails: false };
+        if self.faults.is_empty() {
+            return self.deliver(delivery, arrived, arrival, completion);
         }
-        let outcome = Outcome::Done {
-            arrived: request.arrived,
-            due,
+        completion = self.faults.complete(request, &effects, arrived, due);
+        let release = self.faults.release(completion.due);
+        self.held_count += 1;
+        let held = Held {
+            delivery,
+            arrived,
+            due: completion.due,
+            fails: completion.fails,
+            arrival,
         };
-        self.completed.push((request.delivery, outcome));
+        self.held.insert((release, self.held_count), held);
     }
 
     /// Returns completions that clients were not told of.
@@ -274,11 +377,16 @@ impl Core {
 
     /// Whether no request is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.free.len() == self.requests.len()
+        self.free.len() == self.requests.len() && self.held.is_empty()
     }
 
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.drive.next_due()
+        let release = self
+            .held
+            .first_key_value()
+            .map(|((release, _), _)| *release);
+        let due = self.drive.next_due();
+        due.into_iter().chain(release).min()
     }
 
     pub(super) fn is_shut_down(&self) -> bool {
@@ -293,5 +401,19 @@ impl Core {
         let ended = requests.map(|request| (request.delivery, Outcome::ShutDown));
         self.completed.extend(ended);
         self.free.clear();
+        let held = std::mem::take(&mut self.held).into_values();
+        let held = held.map(|held| (held.delivery, Outcome::ShutDown));
+        self.completed.extend(held);
+    }
+}
+
+/// Returns the operation of the drive that a request is.
+fn operation(request: ServedRequest) -> Operation {
+    match request.kind {
+        RequestKind::Read | RequestKind::Cache => Operation::Read,
+        RequestKind::Write => Operation::Write { fua: request.fua },
+        RequestKind::Flush => Operation::Flush,
+        RequestKind::Trim => Operation::Discard,
+        RequestKind::WriteZeroes => Operation::WriteZeroes,
     }
 }

@@ -66,6 +66,13 @@ pub enum Outcome {
         /// Virtual time of its completion, which has come.
         due: Time,
     },
+    /// A fault made it fail.
+    Failed {
+        /// Virtual time of its arrival.
+        arrived: Time,
+        /// Virtual time of its completion, which has come.
+        due: Time,
+    },
     /// Serving ended before the request did.
     ShutDown,
 }

@@ -10,6 +10,7 @@ use super::wire::{
     RequestHeader,
 };
 use crate::{Client, Completed, Outcome, RequestKind, Served, ServedRequest};
+use diskperf_device::faults::FaultEffects;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -228,8 +229,8 @@ impl Transmission {
             self.admission.release(admitted_bytes);
             return Err(error);
         }
-        self.served.drive.submit(client, taken.tag, taken.request);
-        let data = self.move_data(taken, bytes);
+        let effects = self.served.drive.submit(client, taken.tag, taken.request);
+        let data = self.move_data(taken, bytes, &effects);
         let ready = Ready {
             header: *header,
             kind,
@@ -241,8 +242,13 @@ impl Transmission {
     }
 
     /// Reads or writes the data of a request. Returns those of a read.
-    fn move_data(&self, taken: &Taken, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-        let data = &self.served.data;
+    fn move_data(
+        &self,
+        taken: &Taken,
+        mut bytes: Vec<u8>,
+        effects: &FaultEffects,
+    ) -> io::Result<Vec<u8>> {
+        let served = &self.served;
         let ServedRequest {
             kind,
             offset,
@@ -250,10 +256,10 @@ impl Transmission {
             ..
         } = taken.request;
         match kind {
-            RequestKind::Read => data.read(offset, &mut bytes).map(|()| bytes),
-            RequestKind::Write => data.write(offset, &bytes).map(|()| Vec::new()),
-            RequestKind::Trim | RequestKind::WriteZeroes => data
-                .zero(offset, length, taken.keep_allocated)
+            RequestKind::Read => served.read(offset, &mut bytes, effects).map(|()| bytes),
+            RequestKind::Write => served.write(offset, &bytes, effects).map(|()| Vec::new()),
+            RequestKind::Trim | RequestKind::WriteZeroes => served
+                .zero(offset, length, taken.keep_allocated, effects)
                 .map(|()| Vec::new()),
             RequestKind::Flush | RequestKind::Cache => Ok(Vec::new()),
         }
@@ -281,6 +287,7 @@ impl Transmission {
         let error = |error| Reply::error(header, self.agreed, error);
         let reply = match (outcome, ready.data) {
             (Outcome::ShutDown, _) => error(NbdError::ShutDown),
+            (Outcome::Failed { .. }, _) => error(NbdError::Io),
             (_, Err(number)) => error(number),
             (Outcome::Done { arrived, due }, Ok(data)) => {
                 let reply = match ready.kind {
@@ -311,8 +318,8 @@ impl Transmission {
     fn answer_block_status(&self, header: &RequestHeader, only_first: bool) {
         self.admission.admit(EXTENTS_BYTES);
         let count_max = if only_first { 1 } else { EXTENTS_MAX };
-        let data = &self.served.data;
-        let reply = match data.extents(header.offset, header.bytes.into(), count_max) {
+        let served = &self.served;
+        let reply = match served.extents(header.offset, header.bytes.into(), count_max) {
             Ok(extents) => Reply::extents(header, &extents),
             Err(error) => Reply::error(header, self.agreed, error_number(error)),
         };

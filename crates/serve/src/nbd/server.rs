@@ -3,16 +3,14 @@
 use super::Export;
 use super::connection::serve;
 use super::socket::{Socket, wait};
+use crate::unix_socket::SocketFile;
 use crate::{ServeError, Served};
 use rustix::event::PollFlags;
-use rustix::fs::Mode;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +44,8 @@ pub enum Address {
 pub struct Server {
     shared: Arc<Shared>,
     uri: String,
-    /// The socket of a Unix address, with its inode.
-    socket_file: Option<(PathBuf, u64)>,
+    /// The socket of a Unix address.
+    socket_file: Option<SocketFile>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -98,19 +96,18 @@ impl Server {
     /// An address beyond the loopback, a path or port that is taken, or one that cannot be
     /// listened at.
     pub fn start(served: Arc<Served>, address: &Address) -> Result<Self, ServeError> {
+        let mut socket_file = None;
         let (listener, uri) = match address {
-            Address::Unix(path) => (listen_unix(path)?, unix_uri(path)),
+            Address::Unix(path) => {
+                let (listener, file) = SocketFile::listen("--socket", path)?;
+                socket_file = Some(file);
+                (Listener::Unix(listener), unix_uri(path))
+            }
             Address::Tcp(at) => {
                 let listener = listen_tcp(*at)?;
                 let bound = listener.local_addr().unwrap_or(*at);
                 (Listener::Tcp(listener), format!("nbd://{bound}"))
             }
-        };
-        let socket_file = match address {
-            Address::Unix(path) => fs::symlink_metadata(path)
-                .ok()
-                .map(|metadata| (path.clone(), metadata.ino())),
-            Address::Tcp(_) => None,
         };
         let export = Export {
             size_bytes: served.size_bytes,
@@ -151,13 +148,7 @@ impl Server {
             // A panic of the thread has been printed.
             let _ = thread.join();
         }
-        if let Some((path, inode)) = self.socket_file.take() {
-            let is_own = fs::symlink_metadata(&path).is_ok_and(|now| now.ino() == inode);
-            if is_own {
-                // Whoever removed it meanwhile wanted the same.
-                let _ = fs::remove_file(&path);
-            }
-        }
+        drop(self.socket_file.take());
         self.shared.served.drive.shut_down();
         self.shared.close_connections();
     }
@@ -229,28 +220,6 @@ impl Shared {
             // A panic of the thread has been printed.
             let _ = connection.thread.join();
         }
-    }
-}
-
-fn listen_unix(path: &Path) -> Result<Listener, ServeError> {
-    // Only this user connects, whatever the directory allows.
-    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = UnixListener::bind(path);
-    rustix::process::umask(before);
-    let listener = bound.map_err(|error| {
-        let remedy = match error.kind() {
-            ErrorKind::AddrInUse => {
-                "it exists: name another path, or remove it if no server uses it"
-            }
-            ErrorKind::InvalidInput => "the path is too long for a socket: name a shorter one",
-            _ => "name a path in a directory that you may write",
-        };
-        let path = path.display();
-        ServeError::Request(format!("--socket {path}: cannot listen: {error}; {remedy}"))
-    })?;
-    match listener.set_nonblocking(true) {
-        Ok(()) => Ok(Listener::Unix(listener)),
-        Err(error) => Err(ServeError::Work(format!("{}: {error}", path.display()))),
     }
 }
 

@@ -65,7 +65,7 @@ fn compared_runs_are_named_by_what_differs() {
         ),
     ];
     for (change, of_base, of_other) in changes {
-        let mut base = ffs83("aaaaaaaaaa", "/x");
+        let mut base = build_ffs83_run("aaaaaaaaaa", "/x");
         let filesystem = base.environment.places[0].filesystem.as_mut().unwrap();
         filesystem.mount_options = "rw,relatime".to_owned();
         filesystem.kind = "ext4".to_owned();
@@ -76,14 +76,15 @@ fn compared_runs_are_named_by_what_differs() {
         change(&mut other);
         let compared = compare(&[base, other]);
         let [base, other] = [0, 1].map(|run| &compared.runs[run]);
-        assert_eq!(base.differs, of_base);
-        assert_eq!(other.differs, of_other);
+        assert_eq!(base.differences, of_base);
+        assert_eq!(other.differences, of_other);
         let name = compared.run_name(1);
         for fact in of_other {
             assert!(name.contains(fact), "{name}");
         }
         assert_ne!(name, compared.run_name(0));
-        let table = crate::report::comparison(&compared, crate::report::Format::Table, 300);
+        let table =
+            crate::report::render_comparison(&compared, crate::report::ReportFormat::Table, 300);
         for fact in of_base.iter().chain(of_other) {
             assert!(table.contains(fact), "{table}");
         }
@@ -92,8 +93,8 @@ fn compared_runs_are_named_by_what_differs() {
 
 #[test]
 fn warnings_name_both_values() {
-    let base = ffs83("aaaaaaaaaa", "/a");
-    let mut other = ffs83("bbbbbbbbbb", "/b");
+    let base = build_ffs83_run("aaaaaaaaaa", "/a");
+    let mut other = build_ffs83_run("bbbbbbbbbb", "/b");
     other.state = RunState::Interrupted;
     other.world = World::Model;
     other.environment.kernel = "Linux 6.12".to_owned();
@@ -108,7 +109,7 @@ fn warnings_name_both_values() {
     let texts: Vec<&str> = comparison
         .warnings
         .iter()
-        .map(|one| one.text.as_str())
+        .map(|one| one.message.as_str())
         .collect();
     assert_eq!(
         texts,
@@ -121,7 +122,7 @@ fn warnings_name_both_values() {
         ]
     );
     assert_eq!(
-        comparison.pairs[0].warnings,
+        comparison.result_pairs[0].warnings,
         [
             "sizes differ: 8 MiB, 64 MiB",
             "cache modes differ: cold, warm",
@@ -129,12 +130,12 @@ fn warnings_name_both_values() {
             "protocols differ: median of 2 after 1 discarded, minimum of 2 after 1 discarded",
         ]
     );
-    assert_eq!(comparison.unpaired.len(), 1);
-    assert_eq!(comparison.unpaired[0].title, "rewrite_8192");
+    assert_eq!(comparison.unpaired_results.len(), 1);
+    assert_eq!(comparison.unpaired_results[0].title, "rewrite_8192");
     assert_eq!(
         (
-            comparison.unpaired[0].run,
-            comparison.unpaired[0].missing_in
+            comparison.unpaired_results[0].run_index,
+            comparison.unpaired_results[0].run_index_without
         ),
         (0, 1)
     );

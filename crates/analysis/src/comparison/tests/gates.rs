@@ -9,20 +9,26 @@ fn a_limit_must_be_seen_to_be_kept() {
             run_of("/base", &[("read", noisy_speeds(base))]),
             run_of("/other", &[("read", noisy_speeds(other))]),
         ];
-        let gated = compare(&two).hold_to(limit);
-        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+        let gated = compare(&two).apply_gate(limit);
+        let texts: Vec<String> = gated.failures.iter().map(GateFailure::to_string).collect();
         (gated.outcome, texts.join("; "))
     };
-    assert_eq!(gate(1000.0, 1000.0, 0.25), (Gate::Kept, String::new()));
-    assert_eq!(gate(1000.0, 1500.0, 0.0), (Gate::Kept, String::new()));
+    assert_eq!(
+        gate(1000.0, 1000.0, 0.25),
+        (GateOutcome::WithinLimit, String::new())
+    );
+    assert_eq!(
+        gate(1000.0, 1500.0, 0.0),
+        (GateOutcome::WithinLimit, String::new())
+    );
     let (exceeded, why) = gate(1000.0, 500.0, 0.05);
-    assert_eq!(exceeded, Gate::Exceeded);
+    assert_eq!(exceeded, GateOutcome::LimitExceeded);
     assert_eq!(
         why,
         "read (ext4/4096), /other against /base: slower by 50.0 %, above the limit of 5.0 %"
     );
     let (open, why) = gate(1000.0, 1000.0, 0.05);
-    assert_eq!(open, Gate::CannotTell);
+    assert_eq!(open, GateOutcome::Undecided);
     assert_eq!(
         why,
         "read (ext4/4096), /other against /base: cannot tell whether it is slower by more than 5.0 %: it may be slower by up to 23 %; separate runs can seldom resolve it; measure both with `diskperf ab`"
@@ -36,11 +42,11 @@ fn a_limit_must_be_seen_to_be_kept() {
     };
     let blocks: Vec<_> = (0..60).map(drifting).collect();
     for (limit, outcome) in [
-        (0.07, Gate::Kept),
-        (0.01, Gate::Exceeded),
-        (0.05, Gate::CannotTell),
+        (0.07, GateOutcome::WithinLimit),
+        (0.01, GateOutcome::LimitExceeded),
+        (0.05, GateOutcome::Undecided),
     ] {
-        let gated = compare(&arms(&blocks)).hold_to(limit);
+        let gated = compare(&arms(&blocks)).apply_gate(limit);
         assert_eq!(gated.outcome, outcome, "{limit}");
     }
 }
@@ -91,13 +97,13 @@ fn results_without_a_partner_are_missing() {
         ),
         (vec![read], failed, vec![unfinished.to_owned()]),
     ] {
-        let gated = compare(&[run_of("/base", &base), other]).hold_to(0.25);
-        let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+        let gated = compare(&[run_of("/base", &base), other]).apply_gate(0.25);
+        let texts: Vec<String> = gated.failures.iter().map(GateFailure::to_string).collect();
         assert_eq!(texts, expected);
         let wanted = if expected.is_empty() {
-            Gate::Kept
+            GateOutcome::WithinLimit
         } else {
-            Gate::Missing
+            GateOutcome::ResultMissing
         };
         assert_eq!(gated.outcome, wanted);
     }
@@ -118,17 +124,17 @@ fn other_work_passes_no_gate() {
         for (change, said) in changes {
             let mut other = run_of("/other", &[("read", noisy_speeds(speed))]);
             change(&mut other.results[0]);
-            let gated = compare(&[base.clone(), other]).hold_to(0.25);
-            let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
+            let gated = compare(&[base.clone(), other]).apply_gate(0.25);
+            let texts: Vec<String> = gated.failures.iter().map(GateFailure::to_string).collect();
             if said.is_empty() {
                 let outcome = if speed < 500.0 {
-                    Gate::Exceeded
+                    GateOutcome::LimitExceeded
                 } else {
-                    Gate::Kept
+                    GateOutcome::WithinLimit
                 };
                 assert_eq!(gated.outcome, outcome, "{texts:?}");
             } else {
-                assert_eq!(gated.outcome, Gate::CannotTell, "{texts:?}");
+                assert_eq!(gated.outcome, GateOutcome::Undecided, "{texts:?}");
                 assert!(texts[0].contains(said), "{texts:?}");
             }
         }
@@ -143,22 +149,25 @@ fn a_run_is_no_slower_than_itself() {
     ];
     let run = run_of("/base", &noisy);
     let mut compared = compare(&[run.clone(), run.clone()]);
-    for pair in &compared.pairs {
-        assert_eq!(pair.basis, Basis::SameRun);
+    for pair in &compared.result_pairs {
+        assert_eq!(pair.basis, ComparisonBasis::SameModelledRun);
         assert_eq!(pair.judgement.ratio, Some(1.0));
-        assert_eq!(pair.verdict(), "the same run");
+        assert_eq!(pair.describe_verdict(), "the same run");
     }
-    assert!(compared.warnings[0].text.contains("the base itself"));
-    assert_eq!(compared.hold_to(0.0).outcome, Gate::Kept);
+    assert!(compared.warnings[0].message.contains("the base itself"));
+    assert_eq!(compared.apply_gate(0.0).outcome, GateOutcome::WithinLimit);
     // One that has not ended has not shown that it is fast enough.
     let failed = Run {
         state: RunState::Failed("disk full".to_owned()),
         ..run.clone()
     };
-    let gated = compare(&[failed.clone(), failed]).hold_to(0.05);
-    assert_eq!(gated.outcome, Gate::Missing);
+    let gated = compare(&[failed.clone(), failed]).apply_gate(0.05);
+    assert_eq!(gated.outcome, GateOutcome::ResultMissing);
     // The id alone does not make two runs one.
     let mut changed = run.clone();
     changed.results[0].repetitions[0].discarded = true;
-    assert_eq!(compare(&[run, changed]).pairs[0].basis, Basis::Medians);
+    assert_eq!(
+        compare(&[run, changed]).result_pairs[0].basis,
+        ComparisonBasis::Medians
+    );
 }

@@ -6,29 +6,29 @@ use std::collections::BTreeMap;
 
 /// Accesses of all disk arms in a run, with their positioning times.
 #[derive(Default)]
-pub(in super::super) struct Accesses {
+pub(in super::super) struct AccessMeasures {
     /// Positioning time of each access in nanoseconds, up to its first sector, in ascending order.
-    pub(in super::super) positioning: Vec<u64>,
+    pub(in super::super) positioning_ns: Vec<u64>,
     /// Total positioning time of all accesses in nanoseconds, by stage.
-    stages: BTreeMap<Stage, u64>,
+    ns_by_stage: BTreeMap<Stage, u64>,
     /// Number of accesses that destaged buffered writes.
-    pub(in super::super) destages: usize,
+    pub(in super::super) destage_count: usize,
     /// Shortest seek time in nanoseconds over each distance, for each drive.
-    pub(in super::super) seeks: BTreeMap<(u32, u32), u64>,
+    pub(in super::super) seek_ns_by_drive_and_distance: BTreeMap<(u32, u32), u64>,
     /// Median time of a head switch, together with any seek during it, in nanoseconds.
     pub(in super::super) head_switch_ns: Option<f64>,
     /// Shortest time in nanoseconds that an arm settles before a write.
     pub(in super::super) write_settle_ns: Option<f64>,
 }
 
-struct Access {
+struct DiskAccess {
     drive: u32,
     end_ns: u64,
-    at: DiskPosition,
-    sectors: (u64, u64),
-    parts: Vec<(Stage, u64)>,
+    position: DiskPosition,
+    sector_range: (u64, u64),
+    stage_ns: Vec<(Stage, u64)>,
     /// Background work that the access belongs to; `None` for a request.
-    work: Option<ArmWork>,
+    arm_work: Option<ArmWork>,
 }
 
 /// Divisor of a track's length. An access up to that part of a track hardly ever continues on
@@ -46,7 +46,7 @@ fn is_positioning(stage: Stage) -> bool {
     )
 }
 
-impl Accesses {
+impl AccessMeasures {
     pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],
@@ -58,15 +58,15 @@ impl Accesses {
         let (mut heads, mut settles) = (Vec::new(), Vec::new());
         for (number, one) in all.iter().enumerate() {
             // Bands are cleaned in an order of their own; the arm goes on from there.
-            if one.work != Some(ArmWork::Cleaning) {
+            if one.arm_work != Some(ArmWork::Cleaning) {
                 found.add_access(one);
             }
             let of = |which: Stage| {
-                let own = one.parts.iter().filter(|(stage, _)| *stage == which);
+                let own = one.stage_ns.iter().filter(|(stage, _)| *stage == which);
                 own.map(|(_, ns)| ns).sum::<u64>()
             };
-            let short =
-                (one.sectors.1 - one.sectors.0) * SHORT_TRACK_DIVISOR <= u64::from(one.at.slots);
+            let short = (one.sector_range.1 - one.sector_range.0) * SHORT_TRACK_DIVISOR
+                <= u64::from(one.position.slots);
             let (seek, head) = (of(Stage::Seek), of(Stage::HeadSwitch));
             if short && head > 0 {
                 heads.push((seek + head) as f64);
@@ -79,45 +79,48 @@ impl Accesses {
                 continue;
             };
             // What goes on where the last one ended goes to the next cylinder, if anywhere.
-            let distance = match before.sectors.1 == one.sectors.0 {
+            let distance = match before.sector_range.1 == one.sector_range.0 {
                 true => 1,
-                false if short => before.at.cylinder.abs_diff(one.at.cylinder),
+                false if short => before.position.cylinder.abs_diff(one.position.cylinder),
                 false => 0,
             };
             if distance > 0 && seek > 0 {
-                let known = found.seeks.entry((one.drive, distance)).or_insert(seek);
+                let known = found
+                    .seek_ns_by_drive_and_distance
+                    .entry((one.drive, distance))
+                    .or_insert(seek);
                 *known = seek.min(*known);
             }
         }
-        found.positioning.sort_unstable();
+        found.positioning_ns.sort_unstable();
         found.head_switch_ns = super::super::samples::median(&mut heads);
         // Who goes on to other tracks rests on each.
         found.write_settle_ns = settles.into_iter().reduce(f64::min);
         found
     }
 
-    fn add_access(&mut self, access: &Access) {
+    fn add_access(&mut self, access: &DiskAccess) {
         let of_way = access
-            .parts
+            .stage_ns
             .iter()
             .filter(|(stage, _)| is_positioning(*stage));
-        self.positioning
+        self.positioning_ns
             .push(of_way.clone().map(|(_, ns)| ns).sum());
         for (stage, ns) in of_way {
-            *self.stages.entry(*stage).or_default() += ns;
+            *self.ns_by_stage.entry(*stage).or_default() += ns;
         }
-        self.destages += usize::from(access.work == Some(ArmWork::Destage));
+        self.destage_count += usize::from(access.arm_work == Some(ArmWork::Destage));
     }
 
     /// Counts the accesses that the statistics include, without those that clean bands.
     pub(in super::super) fn count(&self) -> usize {
-        self.positioning.len()
+        self.positioning_ns.len()
     }
 
     /// Returns the mean time that an access spends in the selected stages of positioning, in
     /// nanoseconds.
     pub(in super::super) fn mean_ns(&self, which: impl Fn(Stage) -> bool) -> f64 {
-        let own = self.stages.iter().filter(|(stage, _)| which(**stage));
+        let own = self.ns_by_stage.iter().filter(|(stage, _)| which(**stage));
         own.map(|(_, ns)| *ns).sum::<u64>() as f64 / self.count().max(1) as f64
     }
 }
@@ -128,7 +131,7 @@ fn find_accesses(
     trace: &Trace,
     requests: &[&TracedRequest],
     (from, until): (Nanoseconds, Nanoseconds),
-) -> Vec<Access> {
+) -> Vec<DiskAccess> {
     let mut found = Vec::new();
     for one in requests {
         let has_firmware = trace.drives[one.drive as usize].has_link;
@@ -136,16 +139,16 @@ fn find_accesses(
             continue;
         };
         let passed = one.parts().filter(|part| part.0 == Stage::MediaTransfer);
-        found.push(Access {
+        found.push(DiskAccess {
             drive: one.drive,
             end_ns: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
-            at,
-            sectors: (one.sector, one.sector + u64::from(one.sectors)),
-            parts: one
+            position: at,
+            sector_range: (one.sector, one.sector + u64::from(one.sectors)),
+            stage_ns: one
                 .parts()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
-            work: None,
+            arm_work: None,
         });
     }
     let arms = trace
@@ -153,16 +156,16 @@ fn find_accesses(
         .iter()
         .filter(|arm| arm.work != ArmWork::ReadAhead);
     for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
-        found.push(Access {
+        found.push(DiskAccess {
             drive: arm.drive,
             end_ns: arm.until().0,
-            at: arm.position,
-            sectors: (arm.sector, arm.sector + u64::from(arm.sectors)),
-            parts: arm
+            position: arm.position,
+            sector_range: (arm.sector, arm.sector + u64::from(arm.sectors)),
+            stage_ns: arm
                 .parts()
                 .map(|(stage, a, b)| (stage, b.0 - a.0))
                 .collect(),
-            work: Some(arm.work),
+            arm_work: Some(arm.work),
         });
     }
     found

@@ -8,28 +8,29 @@ use std::collections::BTreeMap;
 /// Share of requests with some property, as two counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct RequestShare {
-    matching: u64,
-    total: u64,
+    matching_count: u64,
+    total_count: u64,
 }
 
 impl RequestShare {
-    fn count(&mut self, matching: bool) {
-        self.total += 1;
-        self.matching += u64::from(matching);
+    fn count_request(&mut self, matching: bool) {
+        self.total_count += 1;
+        self.matching_count += u64::from(matching);
     }
 
     pub(in super::super) fn share(self) -> f64 {
-        self.matching as f64 / self.total.max(1) as f64
+        self.matching_count as f64 / self.total_count.max(1) as f64
     }
 
     /// Returns the difference of two shares of requests, unless chance explains it or a sample is
     /// too small.
-    pub(super) fn differs_from(self, other: Self, deviations: f64) -> Option<f64> {
-        if self.total.min(other.total) < super::FEWEST as u64 {
+    pub(super) fn difference_if_significant(self, other: Self, deviations: f64) -> Option<f64> {
+        if self.total_count.min(other.total_count) < super::SAMPLE_COUNT_MIN as u64 {
             return None;
         }
-        let share = (self.matching + other.matching) as f64 / (self.total + other.total) as f64;
-        let of_counts = 1.0 / self.total as f64 + 1.0 / other.total as f64;
+        let share = (self.matching_count + other.matching_count) as f64
+            / (self.total_count + other.total_count) as f64;
+        let of_counts = 1.0 / self.total_count as f64 + 1.0 / other.total_count as f64;
         let deviation = (share * (1.0 - share) * of_counts).sqrt();
         let more = (self.share() - other.share()).abs();
         (more > deviations * deviation && more > 0.0).then_some(more)
@@ -38,19 +39,19 @@ impl RequestShare {
 
 /// Kind of a command, as far as the firmware distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CommandKind {
-    pub(super) writes: bool,
+pub(super) struct CommandClass {
+    pub(super) is_write: bool,
     /// Whether the command needs an access of the arm, rather than the buffer alone.
     pub(super) needs_arm: bool,
 }
 
 /// Measures of all disk buffers of a run.
 #[derive(Default)]
-pub(in super::super) struct Buffers {
+pub(in super::super) struct BufferMeasures {
     /// Share of reads that needed no access of the arm.
-    pub(super) reads: RequestShare,
+    pub(super) buffered_reads: RequestShare,
     /// Share of writes that completed before they were on the medium.
-    pub(super) writes: RequestShare,
+    pub(super) buffered_writes: RequestShare,
     /// Share of reads whose sectors were all in the buffer on arrival.
     pub(super) full_hits: RequestShare,
     /// Share of writes that waited for buffer space.
@@ -64,13 +65,13 @@ pub(in super::super) struct Buffers {
     /// counts, since other transfers may occupy the link.
     pub(super) link_transfer_ns: BTreeMap<(bool, u32), u64>,
     /// Firmware durations of commands in nanoseconds by kind, in ascending order.
-    commands: BTreeMap<CommandKind, Vec<u64>>,
+    command_ns_by_class: BTreeMap<CommandClass, Vec<u64>>,
     /// Shortest time in nanoseconds from the end of the transfer to the interrupt of the host, for
     /// writes and for reads. The shortest counts, since the processor may have other work.
     interrupt_delay_ns: BTreeMap<bool, u64>,
 }
 
-impl Buffers {
+impl BufferMeasures {
     pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         // A flush moves nothing.
@@ -81,14 +82,14 @@ impl Buffers {
             let has = |stage| one.spans.iter().any(|span| span.stage == stage);
             match one.purpose {
                 Purpose::Read | Purpose::ReadAhead => {
-                    found.reads.count(!needs_arm);
-                    found.full_hits.count(has(Stage::CacheHit));
+                    found.buffered_reads.count_request(!needs_arm);
+                    found.full_hits.count_request(has(Stage::CacheHit));
                 }
                 Purpose::Write | Purpose::WriteBehind => {
-                    found.writes.count(!needs_arm);
+                    found.buffered_writes.count_request(!needs_arm);
                     found
                         .writes_awaiting_buffer
-                        .count(!needs_arm && has(Stage::Destage));
+                        .count_request(!needs_arm && has(Stage::Destage));
                 }
             }
             let writes = matches!(one.purpose, Purpose::Write | Purpose::WriteBehind);
@@ -106,14 +107,21 @@ impl Buffers {
             }
             let command = one.parts().filter(|part| part.0 == Stage::Command);
             let took = command.map(|(_, from, until)| until.0 - from.0).sum();
-            let kind = CommandKind { writes, needs_arm };
-            found.commands.entry(kind).or_default().push(took);
+            let kind = CommandClass {
+                is_write: writes,
+                needs_arm,
+            };
+            found
+                .command_ns_by_class
+                .entry(kind)
+                .or_default()
+                .push(took);
             let took = interrupt_delay_ns(trace, one);
             let known = found.interrupt_delay_ns.entry(writes).or_insert(took);
             *known = took.min(*known);
         }
-        found.measure_bytes_held(trace, requests);
-        let commands = found.commands.values_mut();
+        found.measure_buffered_bytes(trace, requests);
+        let commands = found.command_ns_by_class.values_mut();
         commands.for_each(|all| all.sort_unstable());
         found
     }
@@ -121,7 +129,7 @@ impl Buffers {
     /// Measures the bytes that wait for destaging, from arrival until they are on the medium or
     /// until the end. Bytes from before the trace are not visible, but few remain after several
     /// fillings of the buffer.
-    fn measure_bytes_held(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+    fn measure_buffered_bytes(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let bytes = |drive: u32, sectors: u32| {
             u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
         };
@@ -161,8 +169,10 @@ impl Buffers {
     }
 
     /// Returns the firmware durations of the commands of a kind in nanoseconds, in ascending order.
-    pub(super) fn commands(&self, kind: CommandKind) -> &[u64] {
-        self.commands.get(&kind).map_or(&[], Vec::as_slice)
+    pub(super) fn command_durations_ns(&self, kind: CommandClass) -> &[u64] {
+        self.command_ns_by_class
+            .get(&kind)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Returns the firmware's time to report a write or a read to the host, in nanoseconds.

@@ -5,13 +5,13 @@ use diskperf_timeline::{Nanoseconds, Trace};
 
 /// Bytes that the arms moved to clean bands, beside the bytes that programs wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Cleaning {
+pub(in super::super) struct CleaningMeasures {
     /// Bytes that cleaning read from bands and wrote to them.
     pub(super) moved_bytes: u64,
     written_bytes: u64,
 }
 
-impl Cleaning {
+impl CleaningMeasures {
     /// Measures the cleaning of bands in a trace between two times.
     pub(in super::super) fn from_trace(
         trace: &Trace,
@@ -36,7 +36,7 @@ impl Cleaning {
 
     /// Returns the bytes that cleaning moved for each byte that programs wrote; `None` if they
     /// wrote nothing.
-    pub(super) fn per_byte(self) -> Option<f64> {
+    pub(super) fn moved_per_written_byte(self) -> Option<f64> {
         (self.written_bytes > 0).then(|| self.moved_bytes as f64 / self.written_bytes as f64)
     }
 }

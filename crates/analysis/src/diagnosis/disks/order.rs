@@ -6,12 +6,12 @@ use diskperf_timeline::{Stage, Trace};
 
 /// Counts of the requests that wait at a disk each time the arm starts another one.
 #[derive(Default)]
-pub(in super::super) struct Order {
+pub(in super::super) struct ServiceOrder {
     served_count: u64,
     /// Sum of the other requests that waited each time the arm started one.
-    waiting_sum: u64,
+    waiting_count_sum: u64,
     /// Sum of the waiting requests that had arrived before the one that the arm started.
-    passed_sum: u64,
+    passed_over_sum: u64,
 }
 
 /// Event in the life of a request.
@@ -22,22 +22,22 @@ enum ServiceEvent {
     Arrived,
 }
 
-impl Order {
+impl ServiceOrder {
     pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         for (number, drive) in trace.drives.iter().enumerate() {
             if drive.has_link {
                 let own = requests.iter().filter(|one| one.drive as usize == number);
-                found.add_drive(own.filter(|one| moves_arm(one)).copied());
+                found.add_drive_requests(own.filter(|one| moves_arm(one)).copied());
             }
         }
         found
     }
 
-    fn add_drive<'t>(&mut self, requests: impl Iterator<Item = &'t TracedRequest>) {
+    fn add_drive_requests<'t>(&mut self, requests: impl Iterator<Item = &'t TracedRequest>) {
         let mut moments: Vec<(u64, ServiceEvent, u64)> = Vec::new();
         for one in requests {
-            let (came, begun) = (decoded_ns(one), service_start_ns(one));
+            let (came, begun) = (decoding_end_ns(one), service_start_ns(one));
             // Who is served at once never waits: it would be served before it has come, and
             // wait for ever.
             if begun <= came {
@@ -57,26 +57,26 @@ impl Order {
             let own = waiting.iter().position(|other| *other == came);
             own.map(|place| waiting.swap_remove(place));
             self.served_count += 1;
-            self.waiting_sum += waiting.len() as u64;
+            self.waiting_count_sum += waiting.len() as u64;
             let before = waiting.iter().filter(|other| **other < came);
-            self.passed_sum += before.count() as u64;
+            self.passed_over_sum += before.count() as u64;
         }
     }
 
     /// Returns the mean number of other requests that waited when the arm started one.
-    pub(in super::super) fn waiting_mean(&self) -> f64 {
-        self.waiting_sum as f64 / self.served_count.max(1) as f64
+    pub(in super::super) fn waiting_count_mean(&self) -> f64 {
+        self.waiting_count_sum as f64 / self.served_count.max(1) as f64
     }
 
     /// Returns the share of waiting requests that had arrived earlier than the started one: 0 for
     /// first come, first served, and a half where the order of arrival plays no part.
-    pub(in super::super) fn passed_share(&self) -> f64 {
-        self.passed_sum as f64 / self.waiting_sum.max(1) as f64
+    pub(in super::super) fn passed_over_share(&self) -> f64 {
+        self.passed_over_sum as f64 / self.waiting_count_sum.max(1) as f64
     }
 }
 
 /// Returns the time at which a request was decoded and could go to the arm.
-fn decoded_ns(request: &TracedRequest) -> u64 {
+fn decoding_end_ns(request: &TracedRequest) -> u64 {
     let mut parts = request.parts();
     let decoded = parts.find(|(stage, ..)| *stage == Stage::Command);
     decoded.map_or(request.issued.0, |(.., until)| until.0)
@@ -100,7 +100,7 @@ mod tests {
     use diskperf_timeline::{Nanoseconds, Span};
 
     /// Of requests that are decoded at the first moment, and get the arm at the second.
-    fn order(requests: &[(u64, u64)]) -> Order {
+    fn order(requests: &[(u64, u64)]) -> ServiceOrder {
         let of = |(came, begun): &(u64, u64)| {
             let span = |stage, until| Span {
                 stage,
@@ -132,14 +132,17 @@ mod tests {
             requests: requests.iter().map(of).collect(),
             ..Trace::default()
         };
-        Order::from_trace(&trace, &trace.requests.iter().collect::<Vec<_>>())
+        ServiceOrder::from_trace(&trace, &trace.requests.iter().collect::<Vec<_>>())
     }
 
     #[test]
     fn immediately_served_requests_never_wait() {
         let alone: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 20, turn * 20)).collect();
         let found = order(&alone);
-        assert_eq!((found.waiting_mean(), found.passed_share()), (0.0, 0.0));
+        assert_eq!(
+            (found.waiting_count_mean(), found.passed_over_share()),
+            (0.0, 0.0)
+        );
     }
 
     #[test]
@@ -147,10 +150,14 @@ mod tests {
         let mut turns: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 10, turn * 20)).collect();
         turns[0].1 = 10;
         let found = order(&turns);
-        assert!(found.waiting_mean() > 20.0, "{}", found.waiting_mean());
-        assert_eq!(found.passed_share(), 0.0);
+        assert!(
+            found.waiting_count_mean() > 20.0,
+            "{}",
+            found.waiting_count_mean()
+        );
+        assert_eq!(found.passed_over_share(), 0.0);
         // The last one first: it passes all others by.
         let all: Vec<(u64, u64)> = (0..10).map(|turn| (10 + turn, 200 - 20 * turn)).collect();
-        assert_eq!(order(&all).passed_share(), 1.0);
+        assert_eq!(order(&all).passed_over_share(), 1.0);
     }
 }

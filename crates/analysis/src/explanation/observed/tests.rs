@@ -1,7 +1,7 @@
 //! Accounts of events made by hand.
 
-use super::{account, disagreement, trace};
-use crate::explanation::{Account, Spread};
+use super::{build_account, build_trace, find_cpu_share_disagreement};
+use crate::explanation::{TimeAccount, ValueQuantiles};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Stage, WorkerMeasure};
 use rand_core::{Rng, SeedableRng};
@@ -41,7 +41,7 @@ fn block(requests: Vec<BlockRequest>, switches: Vec<Switch>) -> BlockTrace {
     }
 }
 
-fn booked(account: &Account) -> Vec<(Stage, u64)> {
+fn booked(account: &TimeAccount) -> Vec<(Stage, u64)> {
     let entries = account.ledger.entries().iter();
     entries.map(|entry| (entry.stage, entry.ns.0)).collect()
 }
@@ -68,7 +68,7 @@ fn each_instant_is_booked_once() {
             switch(1000, Woken),
         ],
     );
-    let account = account(&found).unwrap();
+    let account = build_account(&found).unwrap();
     assert_eq!(
         booked(&account),
         [
@@ -80,26 +80,29 @@ fn each_instant_is_booked_once() {
         ]
     );
     assert_eq!(account.elapsed, Nanoseconds(1000));
-    assert_eq!(account.utilisation.processor, Some(0.35));
-    assert_eq!(account.utilisation.drives, [0.4]);
-    assert_eq!(account.utilisation.processor_and_drive, Some(0.0));
+    assert_eq!(account.utilisation.processor_share, Some(0.35));
+    assert_eq!(account.utilisation.drive_shares, [0.4]);
+    assert_eq!(account.utilisation.processor_and_drive_share, Some(0.0));
     assert_eq!(
-        (account.utilisation.bus, account.utilisation.handlers),
+        (
+            account.utilisation.bus_share,
+            account.utilisation.handler_share
+        ),
         (None, None)
     );
-    let device = &account.devices[0];
+    let device = &account.device_accounts[0];
     assert_eq!(device.in_queue_mean, Some(0.15));
     assert_eq!(device.at_device_mean, Some(0.4));
-    assert_eq!(device.at_device_most, Some(1));
-    let [read] = &device.operations[..] else {
+    assert_eq!(device.at_device_max, Some(1));
+    let [read] = &device.operation_accounts[..] else {
         panic!("{device:?}")
     };
-    let all = |value| Spread {
+    let all = |value| ValueQuantiles {
         median: value,
         p99: value,
         max: value,
     };
-    assert_eq!((read.requests, read.bytes), (1, 4096));
+    assert_eq!((read.request_count, read.total_bytes), (1, 4096));
     assert_eq!((read.queue_ns, read.device_ns), (all(150), all(400)));
 }
 
@@ -109,19 +112,19 @@ fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
         vec![request(Operation::ReadAhead, [0, 50, 600])],
         Vec::new(),
     );
-    let account = account(&found).unwrap();
+    let account = build_account(&found).unwrap();
     assert_eq!(account.ledger.stage(Stage::SystemCall), Nanoseconds(1000));
-    assert_eq!(account.utilisation.drives, [0.5]);
-    assert_eq!(account.utilisation.processor_and_drive, Some(0.5));
-    assert_eq!(account.devices[0].in_queue_mean, Some(0.0));
+    assert_eq!(account.utilisation.drive_shares, [0.5]);
+    assert_eq!(account.utilisation.processor_and_drive_share, Some(0.5));
+    assert_eq!(account.device_accounts[0].in_queue_mean, Some(0.0));
 }
 
 #[test]
 fn a_trace_with_lost_events_has_no_account() {
     let mut found = block(Vec::new(), Vec::new());
-    assert!(account(&found).is_some());
+    assert!(build_account(&found).is_some());
     found.lost_events = 1;
-    assert_eq!(account(&found), None);
+    assert_eq!(build_account(&found), None);
 }
 
 /// Whatever the events, the parts are the whole.
@@ -154,12 +157,15 @@ fn the_ledger_sums_to_the_elapsed_time() {
         }
         switches.sort_by_key(|switch| switch.at);
         let found = block(requests, switches);
-        let account = account(&found).unwrap();
+        let account = build_account(&found).unwrap();
         assert_eq!(account.ledger.total(), Nanoseconds(1000), "{found:?}");
-        assert_eq!(trace(&found).processes[0].ended(), Nanoseconds(1100));
-        assert!(account.utilisation.drives[0] <= 1.0);
-        let mean = account.devices[0].at_device_mean.unwrap();
-        assert!(mean + 1e-9 >= account.utilisation.drives[0], "{found:?}");
+        assert_eq!(build_trace(&found).processes[0].ended(), Nanoseconds(1100));
+        assert!(account.utilisation.drive_shares[0] <= 1.0);
+        let mean = account.device_accounts[0].at_device_mean.unwrap();
+        assert!(
+            mean + 1e-9 >= account.utilisation.drive_shares[0],
+            "{found:?}"
+        );
     }
 }
 
@@ -188,11 +194,11 @@ fn events_and_accounting_have_to_agree() {
             }],
             ..Repetition::default()
         };
-        let disagreement = disagreement(&found, &repetition);
+        let disagreement = find_cpu_share_disagreement(&found, &repetition);
         assert_eq!(disagreement.is_some(), apart, "{cpu_ns}: {disagreement:?}");
         if let Some(found) = disagreement {
             assert_eq!(
-                (found.by_events, found.by_accounting),
+                (found.cpu_share_from_events, found.cpu_share_from_accounting),
                 (0.5, cpu_ns as f64 / 1000.0)
             );
         }
@@ -214,7 +220,7 @@ fn a_thread_that_leaves_a_processor_had_one() {
             switch(850, Running),
         ],
     );
-    let account = account(&found).unwrap();
+    let account = build_account(&found).unwrap();
     assert_eq!(
         booked(&account),
         [

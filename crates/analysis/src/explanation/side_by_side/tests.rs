@@ -1,23 +1,23 @@
 //! Two explanations of which each stage is known.
 
-use super::{Amount, Side, side_by_side};
+use super::{ExplanationSide, WorkAmount, compare_sides};
 use crate::explanation::{Explanation, ProgramExplanation, stored};
-use crate::fixtures::{read, result};
-use crate::report::{Format, differences};
+use crate::fixtures::{build_result, read_repetition};
+use crate::report::{ReportFormat, render_differences};
 use diskperf_timeline::units::MIB;
 
 fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
-    let of = result(program, 0, vec![read(mib * MIB, kb_per_s, 50.0)]);
+    let of = build_result(program, 0, vec![read_repetition(mib * MIB, kb_per_s, 50.0)]);
     Explanation {
-        what: program.to_owned(),
+        subject: program.to_owned(),
         programs: vec![ProgramExplanation {
             program: of.title(),
             filesystem: of.filesystem.clone(),
-            drives: 1,
-            account: stored::account(&of, &[]).unwrap(),
-            accounted: None,
+            drive_count: 1,
+            time_account: stored::build_account(&of, &[]).unwrap(),
+            accounted_cpu: None,
             unwritten_share: None,
-            verdict: Vec::new(),
+            verdict_sentences: Vec::new(),
             counterfactuals: Vec::new(),
             tails: Vec::new(),
         }],
@@ -25,10 +25,10 @@ fn explained(program: &str, kb_per_s: f64, mib: u64) -> Explanation {
     }
 }
 
-fn amount(size_bytes: u64, requests: u64) -> Amount {
-    Amount {
+fn amount(size_bytes: u64, requests: u64) -> WorkAmount {
+    WorkAmount {
         size_bytes,
-        requests,
+        request_count: requests,
     }
 }
 
@@ -41,20 +41,24 @@ fn times_of_each_request_are_compared_where_a_program_lasts_a_time() {
         (500, "+100.0 %", "1.00 ms longer"),
     ] {
         let [a, b] = [1000, requests].map(|requests| [amount(64 * MIB, requests)]);
-        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| Side {
+        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| ExplanationSide {
             name,
             explanation: &lasting,
-            amounts,
+            work_amounts: amounts,
         });
-        let found = side_by_side(&a, &b, Vec::new()).unwrap();
+        let found = compare_sides(&a, &b, Vec::new()).unwrap();
         let [program] = &found.programs[..] else {
             panic!("{found:?}")
         };
         let (of_a, of_b) = program.elapsed;
         assert_eq!(of_b.0 * requests, of_a.0 * 1000);
-        let more: i64 = program.stages.iter().map(|one| one.more_ns()).sum();
+        let more: i64 = program
+            .stage_differences
+            .iter()
+            .map(|one| one.difference_ns())
+            .sum();
         assert_eq!(more, of_b.0 as i64 - of_a.0 as i64);
-        let table = differences(&found, Format::Table, 200);
+        let table = render_differences(&found, ReportFormat::Table, 200);
         for text in [
             "1.00 ms and",
             "for each request",
@@ -68,13 +72,13 @@ fn times_of_each_request_are_compared_where_a_program_lasts_a_time() {
     // As many requests, or another amount to move: its work ends it.
     for (size, requests) in [(64, 1000), (48, 750)] {
         let [a, b] = [amount(64 * MIB, 1000), amount(size * MIB, requests)].map(|one| [one]);
-        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| Side {
+        let [a, b] = [("one", &a), ("other", &b)].map(|(name, amounts)| ExplanationSide {
             name,
             explanation: &lasting,
-            amounts,
+            work_amounts: amounts,
         });
-        let found = side_by_side(&a, &b, Vec::new()).unwrap();
-        assert_eq!(found.programs[0].requests, None);
+        let found = compare_sides(&a, &b, Vec::new()).unwrap();
+        assert_eq!(found.programs[0].request_counts, None);
     }
 }
 
@@ -85,18 +89,18 @@ fn stages_sum_to_the_difference_also_of_other_sizes() {
         explained("read_8192", 50_001.0, 48),
     );
     let (a, b) = (
-        Side {
+        ExplanationSide {
             name: "one",
             explanation: &one,
-            amounts: &[amount(64 * MIB, 0)],
+            work_amounts: &[amount(64 * MIB, 0)],
         },
-        Side {
+        ExplanationSide {
             name: "other",
             explanation: &other,
-            amounts: &[amount(48 * MIB, 0)],
+            work_amounts: &[amount(48 * MIB, 0)],
         },
     );
-    let found = side_by_side(&a, &b, vec!["kernels differ: 5, 6".to_owned()]).unwrap();
+    let found = compare_sides(&a, &b, vec!["kernels differ: 5, 6".to_owned()]).unwrap();
     let [program] = &found.programs[..] else {
         panic!("{found:?}")
     };
@@ -107,7 +111,11 @@ fn stages_sum_to_the_difference_also_of_other_sizes() {
         (of_b.seconds() - 65_536.0 / 50_001.0).abs() < 1e-6,
         "{of_b:?}"
     );
-    let more: i64 = program.stages.iter().map(|one| one.more_ns()).sum();
+    let more: i64 = program
+        .stage_differences
+        .iter()
+        .map(|one| one.difference_ns())
+        .sum();
     assert_eq!(more, of_b.0 as i64 - of_a.0 as i64);
     assert!(
         found.notes[0].contains("scaled to the bytes of A"),
@@ -121,10 +129,10 @@ fn stages_sum_to_the_difference_also_of_other_sizes() {
             .count(),
         1
     );
-    let table = differences(&found, Format::Table, 100);
+    let table = render_differences(&found, ReportFormat::Table, 100);
     assert!(table.contains("kernels differ: 5, 6"), "{table}");
     let json: serde_json::Value =
-        serde_json::from_str(&differences(&found, Format::Json, 100)).unwrap();
+        serde_json::from_str(&render_differences(&found, ReportFormat::Json, 100)).unwrap();
     assert_eq!(json["unlike"][0], "kernels differ: 5, 6");
 }
 
@@ -135,10 +143,10 @@ fn programs_that_differ_have_nothing_in_common() {
         explained("read_4096", 65_536.0, 64),
     );
     let amounts = [amount(64 * MIB, 0)];
-    let side = |explanation| Side {
+    let side = |explanation| ExplanationSide {
         name: "",
         explanation,
-        amounts: &amounts,
+        work_amounts: &amounts,
     };
-    assert_eq!(side_by_side(&side(&one), &side(&other), Vec::new()), None);
+    assert_eq!(compare_sides(&side(&one), &side(&other), Vec::new()), None);
 }

@@ -1,10 +1,10 @@
 //! Accounts of stored repetitions.
 
-use super::{account, note};
+use super::{build_account, describe_source};
 use crate::explanation::processor;
-use crate::explanation::verdict::{own_requests_first, storage_verdict};
-use crate::explanation::{DeviceAccount, OperationAccount, Spread};
-use crate::fixtures::{read, result, seqread, write};
+use crate::explanation::verdict::{sort_own_requests_first, write_storage_verdict};
+use crate::explanation::{DeviceAccount, OperationAccount, ValueQuantiles};
+use crate::fixtures::{build_result, build_seqread_result, read_repetition, write_repetition};
 use crate::layers::decompose;
 use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::MIB;
@@ -12,7 +12,7 @@ use diskperf_timeline::{DeviceTraffic, Nanoseconds, Stage};
 
 /// 64 MiB at 64 MiB/s: a second, of which 30 % are the processor's.
 fn second() -> diskperf_timeline::Repetition {
-    read(64 * MIB, 65_536.0, 30.0)
+    read_repetition(64 * MIB, 65_536.0, 30.0)
 }
 
 #[test]
@@ -26,8 +26,8 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
         busy_ms: 600,
         ..DeviceTraffic::default()
     });
-    let read = result("read_8192", 0, vec![repetition]);
-    let found = account(&read, &[]).unwrap();
+    let read = build_result("read_8192", 0, vec![repetition]);
+    let found = build_account(&read, &[]).unwrap();
     let stage = |stage| found.ledger.stage(stage).0 / 1_000_000;
     assert_eq!(found.elapsed, Nanoseconds(1_000_000_000));
     assert_eq!(found.ledger.total(), found.elapsed);
@@ -37,8 +37,8 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
         (50, 650)
     );
     assert_eq!(stage(Stage::Device), 0);
-    assert_eq!(found.utilisation.drives, [0.6]);
-    let said = storage_verdict(&found, &read.repetitions[0]).join(" ");
+    assert_eq!(found.utilisation.drive_shares, [0.6]);
+    let said = write_storage_verdict(&found, &read.repetitions[0]).join(" ");
     for part in [
         "vda 60 %, the processor 30 %",
         "Each of 8192 calls of 8 KiB takes 122 µs on average: 79.3 µs unattributed, 33.0 µs system call",
@@ -50,23 +50,26 @@ fn counters_tell_of_the_processor_and_the_rest_is_not_attributed() {
 
 #[test]
 fn ticks_that_are_too_few_divide_nothing() {
-    let short = result("read_8192", 0, vec![read(MIB, 65_536.0, 30.0)]);
-    let found = account(&short, &[]).unwrap();
+    let short = build_result("read_8192", 0, vec![read_repetition(MIB, 65_536.0, 30.0)]);
+    let found = build_account(&short, &[]).unwrap();
     assert_eq!(found.ledger.stage(Stage::Unattributed), found.elapsed);
-    assert!((found.utilisation.processor.unwrap_or_default() - 0.3).abs() < 0.001);
-    assert!(found.devices.is_empty(), "counters are too coarse for this");
-    let verdict = storage_verdict(&found, &short.repetitions[0]).join(" ");
+    assert!((found.utilisation.processor_share.unwrap_or_default() - 0.3).abs() < 0.001);
+    assert!(
+        found.device_accounts.is_empty(),
+        "counters are too coarse for this"
+    );
+    let verdict = write_storage_verdict(&found, &short.repetitions[0]).join(" ");
     assert!(
         verdict.contains("85.4 µs unattributed, 36.6 µs on the processor"),
         "{verdict}"
     );
-    let said = processor::note(&short).unwrap();
+    let said = processor::describe_cpu_division(&short).unwrap();
     assert!(
         said.contains("read_8192") && said.contains("--size"),
         "{said}"
     );
     assert_eq!(
-        processor::note(&result("read_8192", 0, vec![second()])),
+        processor::describe_cpu_division(&build_result("read_8192", 0, vec![second()])),
         None
     );
 }
@@ -75,19 +78,19 @@ fn ticks_that_are_too_few_divide_nothing() {
 fn a_discarded_repetition_is_not_explained() {
     let mut all = vec![second()];
     all[0].discarded = true;
-    assert_eq!(account(&result("read_8192", 0, all), &[]), None);
+    assert_eq!(build_account(&build_result("read_8192", 0, all), &[]), None);
 }
 
 #[test]
 fn layers_tell_the_call_the_copy_the_cache_and_the_device() {
     let layers = [
-        seqread("null", 512, 0, &[(100, 100), (102, 102)]),
-        seqread("cached", 512, 1, &[(300, 300), (304, 304)]),
-        seqread("dropped", 512, 2, &[(1000, 500), (1008, 504)]),
+        build_seqread_result("null", 512, 0, &[(100, 100), (102, 102)]),
+        build_seqread_result("cached", 512, 1, &[(300, 300), (304, 304)]),
+        build_seqread_result("dropped", 512, 2, &[(1000, 500), (1008, 504)]),
     ];
     let parts = decompose(&layers.iter().collect::<Vec<_>>());
-    let found = account(&layers[2], &parts).unwrap();
-    let null = account(&layers[0], &parts).unwrap();
+    let found = build_account(&layers[2], &parts).unwrap();
+    let null = build_account(&layers[0], &parts).unwrap();
     assert_eq!(null.ledger.stage(Stage::SystemCall), null.elapsed);
     let calls = 4096;
     let each = |stage| found.ledger.stage(stage).0 as f64 / f64::from(calls);
@@ -102,29 +105,37 @@ fn layers_tell_the_call_the_copy_the_cache_and_the_device() {
     }
     assert_eq!(found.elapsed, Nanoseconds(1004 * 4096));
     assert_eq!(found.ledger.total(), found.elapsed);
-    assert!(note(&layers[2], &parts).unwrap().contains("copy is"));
-    assert!(note(&layers[2], &[]).unwrap().contains("seqread89"));
+    assert!(
+        describe_source(&layers[2], &parts)
+            .unwrap()
+            .contains("copy is")
+    );
+    assert!(
+        describe_source(&layers[2], &[])
+            .unwrap()
+            .contains("seqread89")
+    );
 }
 
 /// Where the noise exceeds a part, it is not told apart, and all still sums.
 #[test]
 fn a_part_below_its_noise_is_not_attributed() {
     let layers = [
-        seqread("null", 512, 0, &[(100, 100), (102, 102)]),
-        seqread("cached", 512, 1, &[(900, 300), (100, 100), (1400, 900)]),
+        build_seqread_result("null", 512, 0, &[(100, 100), (102, 102)]),
+        build_seqread_result("cached", 512, 1, &[(900, 300), (100, 100), (1400, 900)]),
     ];
     let parts = decompose(&layers.iter().collect::<Vec<_>>());
-    let found = account(&layers[1], &parts).unwrap();
+    let found = build_account(&layers[1], &parts).unwrap();
     assert_eq!(found.ledger.stage(Stage::Copy), Nanoseconds(0));
     assert!(found.ledger.stage(Stage::Unattributed) > Nanoseconds(0));
     assert_eq!(found.ledger.total(), found.elapsed);
     // A layer that is faster than the one below it by chance.
     let faster = [
-        seqread("null", 512, 0, &[(500, 500), (502, 502)]),
-        seqread("cached", 512, 1, &[(300, 300), (304, 304)]),
+        build_seqread_result("null", 512, 0, &[(500, 500), (502, 502)]),
+        build_seqread_result("cached", 512, 1, &[(300, 300), (304, 304)]),
     ];
     let parts = decompose(&faster.iter().collect::<Vec<_>>());
-    let found = account(&faster[1], &parts).unwrap();
+    let found = build_account(&faster[1], &parts).unwrap();
     assert_eq!(found.elapsed, Nanoseconds(302 * 4096));
     assert_eq!(found.ledger.total(), found.elapsed);
 }
@@ -132,37 +143,48 @@ fn a_part_below_its_noise_is_not_attributed() {
 /// Read-ahead of other processes takes the device longer, and comes second.
 #[test]
 fn requests_that_the_program_may_have_caused_come_first() {
-    let spread = |median| Spread {
+    let spread = |median| ValueQuantiles {
         median,
         p99: median,
         max: median,
     };
     let requests = |operation, requests| OperationAccount {
         operation,
-        requests,
-        bytes: 4096 * requests,
-        bytes_each: spread(4096),
+        request_count: requests,
+        total_bytes: 4096 * requests,
+        request_bytes: spread(4096),
         queue_ns: spread(1000),
         device_ns: spread(1_000_000),
     };
-    let wrote = result("write_8192", 0, vec![write(64 * MIB, 65_536.0, 99.0)]);
-    let had_read = result("read_8192", 0, vec![read(64 * MIB, 65_536.0, 99.0)]);
+    let wrote = build_result(
+        "write_8192",
+        0,
+        vec![write_repetition(64 * MIB, 65_536.0, 99.0)],
+    );
+    let had_read = build_result(
+        "read_8192",
+        0,
+        vec![read_repetition(64 * MIB, 65_536.0, 99.0)],
+    );
     for (of, own) in [(wrote, Operation::Write), (had_read, Operation::ReadAhead)] {
-        let mut found = account(&of, &[]).unwrap();
-        found.devices = vec![DeviceAccount {
-            device: "vda".to_owned(),
+        let mut found = build_account(&of, &[]).unwrap();
+        found.device_accounts = vec![DeviceAccount {
+            device_name: "vda".to_owned(),
             in_queue_mean: None,
             at_device_mean: Some(1.0),
-            at_device_most: None,
-            operations: vec![
+            at_device_max: None,
+            operation_accounts: vec![
                 requests(Operation::ReadAhead, 900),
                 requests(Operation::Write, 901),
                 requests(Operation::Other, 5000),
             ],
         }];
-        own_requests_first(&mut found, &of.repetitions[0]);
-        assert_eq!(found.devices[0].operations[0].operation, own);
-        let said = storage_verdict(&found, &of.repetitions[0]).join(" ");
+        sort_own_requests_first(&mut found, &of.repetitions[0]);
+        assert_eq!(
+            found.device_accounts[0].operation_accounts[0].operation,
+            own
+        );
+        let said = write_storage_verdict(&found, &of.repetitions[0]).join(" ");
         assert!(
             said.contains(&format!("A {} request", own.name())),
             "{said}"
@@ -172,9 +194,13 @@ fn requests_that_the_program_may_have_caused_come_first() {
 
 #[test]
 fn the_verdict_on_writes_includes_the_final_sync() {
-    let wrote = result("write_8192", 0, vec![write(64 * MIB, 65_536.0, 99.0)]);
-    let found = account(&wrote, &[]).unwrap();
-    let said = storage_verdict(&found, &wrote.repetitions[0]).join(" ");
+    let wrote = build_result(
+        "write_8192",
+        0,
+        vec![write_repetition(64 * MIB, 65_536.0, 99.0)],
+    );
+    let found = build_account(&wrote, &[]).unwrap();
+    let said = write_storage_verdict(&found, &wrote.repetitions[0]).join(" ");
     assert!(
         said.contains("Bottleneck: the processor, busy 99 %"),
         "{said}"

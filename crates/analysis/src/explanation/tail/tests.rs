@@ -56,8 +56,8 @@ fn with_erases(erase_us: u64) -> Trace {
     })
 }
 
-fn only(trace: &Trace) -> Tail {
-    let mut found = tails(trace);
+fn only(trace: &Trace) -> LatencyTail {
+    let mut found = find_tails(trace);
     assert_eq!(found.len(), 1, "reads alone");
     found.remove(0)
 }
@@ -65,37 +65,45 @@ fn only(trace: &Trace) -> Tail {
 #[test]
 fn excess_time_of_the_slowest_requests_is_their_cause() {
     let tail = only(&with_erases(100));
-    assert_eq!((tail.requests, tail.slowest), (2000, 20));
+    assert_eq!((tail.request_count, tail.slowest_count), (2000, 20));
     let us = |us: u64| Nanoseconds(us * 1000);
     // 60 and 170 us.
     assert_eq!((tail.p50, tail.p99, tail.p999), (us(50), us(60), us(170)));
-    assert_eq!(tail.above, us(20 * 110));
+    assert_eq!(tail.time_above_p99, us(20 * 110));
     let stages: Vec<Stage> = tail.causes.iter().map(|cause| cause.stage).collect();
     assert_eq!(stages, [ERASE, READ]);
     let [erase, read] = &tail.causes[..] else {
         unreachable!("there are two")
     };
-    assert_eq!((erase.slowest_ns, erase.usual_ns), (100_000.0, 1000.0));
     assert_eq!(
-        (erase.spent_above, read.spent_above),
+        (erase.mean_of_slowest_ns, erase.mean_ns),
+        (100_000.0, 1000.0)
+    );
+    assert_eq!(
+        (erase.time_above_usual, read.time_above_usual),
         (us(20 * 100), us(20 * 20))
     );
-    let sum: u64 = tail.example.parts.iter().map(|(_, ns)| ns.0).sum();
-    assert_eq!(sum, tail.example.took.0);
+    let sum: u64 = tail
+        .slow_example
+        .stage_times
+        .iter()
+        .map(|(_, ns)| ns.0)
+        .sum();
+    assert_eq!(sum, tail.slow_example.response_time.0);
 }
 
 #[test]
 fn a_rerun_removes_what_it_has_less_above_the_same_p99() {
     let mut tail = only(&with_erases(100));
-    let of = |stage, trace: &Trace| rerun(&tail, (stage, true), trace).expect("a rerun");
+    let of = |stage, trace: &Trace| build_rerun(&tail, (stage, true), trace).expect("a rerun");
     let without_erases = of(ERASE, &with_erases(0));
     // What is left took 70 us: 10 above p99.
-    assert_eq!(tail.removed(&without_erases), 20 * 100_000);
-    assert_eq!(without_erases.left, Some(READ));
+    assert_eq!(tail.removed_ns(&without_erases), 20 * 100_000);
+    assert_eq!(without_erases.main_stage_left, Some(READ));
     assert_eq!(without_erases.p999, Nanoseconds(70_000));
     let twice_as_long = of(READ, &with_erases(200));
-    assert_eq!(tail.removed(&twice_as_long), -20 * 100_000);
-    tail.keep(&[twice_as_long, without_erases]);
+    assert_eq!(tail.removed_ns(&twice_as_long), -20 * 100_000);
+    tail.attach_reruns(&[twice_as_long, without_erases]);
     assert_eq!(tail.causes[0].stage, ERASE);
     assert_eq!(tail.causes[0].rerun, Some(without_erases));
 }
@@ -103,9 +111,9 @@ fn a_rerun_removes_what_it_has_less_above_the_same_p99() {
 #[test]
 fn a_cause_without_a_rerun_is_ranked_by_what_was_spent_more_in_it() {
     let mut tail = only(&with_erases(100));
-    let reads = rerun(&tail, (READ, true), &with_erases(90)).expect("a rerun");
+    let reads = build_rerun(&tail, (READ, true), &with_erases(90)).expect("a rerun");
     // That of erases failed: they are first all the same.
-    tail.keep(&[reads]);
+    tail.attach_reruns(&[reads]);
     assert_eq!(tail.causes[0].stage, ERASE);
     assert_eq!(tail.causes[0].rerun, None);
 }
@@ -116,20 +124,20 @@ fn a_program_that_ran_again_counts_for_as_many_requests() {
     let mut twice = with_erases(100);
     let more = twice.requests.clone();
     twice.requests.extend(more);
-    let again = rerun(&tail, (ERASE, false), &twice).expect("a rerun");
-    assert_eq!((again.requests, tail.removed(&again)), (4000, 0));
+    let again = build_rerun(&tail, (ERASE, false), &twice).expect("a rerun");
+    assert_eq!((again.request_count, tail.removed_ns(&again)), (4000, 0));
 }
 
 #[test]
 fn equal_response_times_have_no_tail() {
-    assert_eq!(tails(&reads(|_| Vec::new())), []);
+    assert_eq!(find_tails(&reads(|_| Vec::new())), []);
     // Nine are too few.
     assert_eq!(
-        tails(&reads(|number| vec![(ERASE, u64::from(number < 9))])),
+        find_tails(&reads(|number| vec![(ERASE, u64::from(number < 9))])),
         []
     );
     assert_eq!(
-        tails(&reads(|number| vec![(ERASE, u64::from(number < 10))])).len(),
+        find_tails(&reads(|number| vec![(ERASE, u64::from(number < 10))])).len(),
         1
     );
 }

@@ -1,7 +1,7 @@
 //! Verdict on the time of a program on real storage.
 
-use super::super::words::{percent, stage};
-use super::super::{Account, DeviceAccount, OperationAccount, is_processor_stage};
+use super::super::words::{format_percent, stage_label};
+use super::super::{DeviceAccount, OperationAccount, TimeAccount, is_processor_stage};
 use super::{BOTTLENECK_SHARE_MIN, MENTION_SHARE_MIN};
 use crate::explanation::stored::last_worker_to_end;
 use diskperf_timeline::block::Operation;
@@ -13,41 +13,41 @@ const UNATTRIBUTED_SHARE_MIN: f64 = 0.05;
 
 /// Describes the verdict on a program on real storage: the bottleneck, the durations of a call and
 /// a request, and the unknown remainder.
-pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String> {
+pub fn write_storage_verdict(account: &TimeAccount, repetition: &Repetition) -> Vec<String> {
     let workers = repetition.workers.len().max(1);
-    let undivided = undivided_time(account, workers);
+    let undivided = sum_undivided_time(account, workers);
     let mut sentences = vec![describe_bottleneck(account, workers)];
     sentences.extend(describe_request_cost(account, repetition, undivided));
     sentences.extend(describe_requests(account, repetition));
     sentences.extend(describe_unattributed(account, undivided));
-    sentences.extend(describe_durable(repetition));
+    sentences.extend(describe_durable_time(repetition));
     sentences
 }
 
 /// Returns the processor time of the program that is not divided into user and system time, and is
 /// therefore unattributed.
-fn undivided_time(account: &Account, workers: usize) -> Nanoseconds {
+fn sum_undivided_time(account: &TimeAccount, workers: usize) -> Nanoseconds {
     let mut entries = account.ledger.entries().iter();
     if entries.any(|entry| is_processor_stage(entry.stage)) {
         return Nanoseconds::ZERO;
     }
-    let share = account.utilisation.processor.unwrap_or_default() / workers as f64;
+    let share = account.utilisation.processor_share.unwrap_or_default() / workers as f64;
     let ns = Nanoseconds((share * account.elapsed.0 as f64) as u64);
     ns.min(account.ledger.stage(Stage::Unattributed))
 }
 
-fn describe_bottleneck(account: &Account, workers: usize) -> String {
+fn describe_bottleneck(account: &TimeAccount, workers: usize) -> String {
     let used = &account.utilisation;
     // Several workers may keep as many processors busy.
-    let processor = used.processor.unwrap_or_default() / workers as f64;
+    let processor = used.processor_share.unwrap_or_default() / workers as f64;
     let (busy, who) = match workers {
-        0 | 1 => (percent(processor), "the processor".to_owned()),
+        0 | 1 => (format_percent(processor), "the processor".to_owned()),
         _ => (
-            percent(processor),
+            format_percent(processor),
             format!("each of {workers} programs' processors"),
         ),
     };
-    let devices = account.devices.iter().zip(&used.drives);
+    let devices = account.device_accounts.iter().zip(&used.drive_shares);
     let busiest = devices.max_by(|one, other| one.1.total_cmp(other.1));
     let Some((device, share)) = busiest else {
         return match processor {
@@ -60,9 +60,9 @@ fn describe_bottleneck(account: &Account, workers: usize) -> String {
             ),
         };
     };
-    let name = &device.device;
-    let at_device = percent(*share);
-    let both = used.processor_and_drive.map(percent);
+    let name = &device.device_name;
+    let at_device = format_percent(*share);
+    let both = used.processor_and_drive_share.map(format_percent);
     let meanwhile = both.map_or_else(String::new, |both| format!(", {both} at the same time"));
     if *share >= BOTTLENECK_SHARE_MIN && *share >= processor {
         return format!(
@@ -79,7 +79,7 @@ fn describe_bottleneck(account: &Account, workers: usize) -> String {
     if processor + ready >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {who}, busy {busy} of the time, and for {} of it with other work while the program was ready to run; {name} is busy {at_device}{meanwhile}.",
-            percent(ready)
+            format_percent(ready)
         );
     }
     format!(
@@ -95,7 +95,7 @@ fn end_sentence(text: &str) -> String {
 
 /// Describes the duration of a call by stages.
 fn describe_request_cost(
-    account: &Account,
+    account: &TimeAccount,
     repetition: &Repetition,
     undivided: Nanoseconds,
 ) -> Option<String> {
@@ -117,7 +117,7 @@ fn describe_request_cost(
             Stage::Unattributed => entry.ns.since(undivided),
             _ => entry.ns,
         };
-        entries.push((ns, stage(entry.stage)));
+        entries.push((ns, stage_label(entry.stage)));
     }
     entries.retain(|(ns, _)| ns.0 as f64 / account.elapsed.0.max(1) as f64 >= MENTION_SHARE_MIN);
     entries.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
@@ -143,9 +143,9 @@ fn describe_request_cost(
 
 /// Moves the requests that a program may have caused before those of other processes, since the
 /// events cover the whole machine.
-pub fn own_requests_first(account: &mut Account, repetition: &Repetition) {
-    for device in &mut account.devices {
-        let operations = &mut device.operations;
+pub fn sort_own_requests_first(account: &mut TimeAccount, repetition: &Repetition) {
+    for device in &mut account.device_accounts {
+        let operations = &mut device.operation_accounts;
         operations.sort_by_key(|one| !may_issue(repetition, one.operation));
     }
 }
@@ -163,35 +163,35 @@ fn may_issue(repetition: &Repetition, operation: Operation) -> bool {
 
 /// Describes the requests that keep a device busy the longest, preferring those that the program
 /// may have caused.
-fn describe_requests(account: &Account, repetition: &Repetition) -> Option<String> {
-    let all = account.devices.iter().flat_map(|device| {
-        let of_device = device.operations.iter();
+fn describe_requests(account: &TimeAccount, repetition: &Repetition) -> Option<String> {
+    let all = account.device_accounts.iter().flat_map(|device| {
+        let of_device = device.operation_accounts.iter();
         of_device.map(move |operation| (device, operation))
     });
     let cost = |(_, one): &(&DeviceAccount, &OperationAccount)| {
-        u128::from(one.requests) * u128::from(one.device_ns.median)
+        u128::from(one.request_count) * u128::from(one.device_ns.median)
     };
     let own = |(_, one): &(&DeviceAccount, &OperationAccount)| may_issue(repetition, one.operation);
     let (device, one) = all.max_by_key(|one| (own(one), cost(one)))?;
     let time = |ns| format_nanoseconds(Nanoseconds(ns));
-    let size = match one.bytes_each.median {
+    let size = match one.request_bytes.median {
         0 => String::new(),
         size => format!(" of {}", format_size(size)),
     };
     Some(format!(
         "A {} request{size} ({} of them) waits {} in the queue and takes {} at {} (medians; one in a hundred exceeds {} and {}), and {} are in service at once on average.",
         one.operation.name(),
-        one.requests,
+        one.request_count,
         time(one.queue_ns.median),
         time(one.device_ns.median),
-        device.device,
+        device.device_name,
         time(one.queue_ns.p99),
         time(one.device_ns.p99),
         format_args!("{:.1}", device.at_device_mean.unwrap_or_default())
     ))
 }
 
-fn describe_unattributed(account: &Account, undivided: Nanoseconds) -> Option<String> {
+fn describe_unattributed(account: &TimeAccount, undivided: Nanoseconds) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let waiting = account.ledger.stage(Stage::Unattributed).since(undivided);
     let share = waiting.0 as f64 / elapsed;
@@ -199,7 +199,7 @@ fn describe_unattributed(account: &Account, undivided: Nanoseconds) -> Option<St
         return None;
     }
     let observed = account
-        .devices
+        .device_accounts
         .iter()
         .any(|one| one.at_device_mean.is_some());
     let what = match observed {
@@ -210,13 +210,13 @@ fn describe_unattributed(account: &Account, undivided: Nanoseconds) -> Option<St
     };
     Some(format!(
         "For {} of the time the program waits {what}.",
-        percent(share)
+        format_percent(share)
     ))
 }
 
 /// Describes the writes that became durable after the program's last call; `None` for a program
 /// that did not write.
-fn describe_durable(repetition: &Repetition) -> Option<String> {
+fn describe_durable_time(repetition: &Repetition) -> Option<String> {
     let (elapsed, durable) = (repetition.elapsed(), repetition.durable()?);
     let more = durable.since(elapsed);
     (more.0 as f64 >= MENTION_SHARE_MIN * elapsed.0 as f64).then(|| {

@@ -1,33 +1,39 @@
 //! Requests of real block devices in an explanation.
 
-use crate::explanation::{DeviceAccount, OperationAccount, Spread};
-use crate::report::document::{Column, Grid, Group};
+use crate::explanation::{DeviceAccount, OperationAccount, ValueQuantiles};
+use crate::report::document::{Column, ColumnGroup, Grid};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 
 /// Tabulates queueing and service times of requests by device and operation.
-pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
-    let all = all_operations(devices);
+pub(super) fn build_request_grid(devices: &[DeviceAccount]) -> Grid {
+    let all = list_operations(devices);
     let column = |of: &dyn Fn(&DeviceAccount, &OperationAccount) -> String| {
         all.iter().map(|(device, one)| of(device, one)).collect()
     };
     let time = |ns: u64| format_nanoseconds(Nanoseconds(ns));
-    let spread = |title: &str, of: fn(&OperationAccount) -> Spread| {
+    let spread = |title: &str, of: fn(&OperationAccount) -> ValueQuantiles| {
         let columns = vec![
-            Column::figures("median", column(&|_, one| time(of(one).median))),
-            Column::figures("99 %", column(&|_, one| time(of(one).p99))),
-            Column::figures("most", column(&|_, one| time(of(one).max))),
+            Column::right_aligned("median", column(&|_, one| time(of(one).median))),
+            Column::right_aligned("99 %", column(&|_, one| time(of(one).p99))),
+            Column::right_aligned("most", column(&|_, one| time(of(one).max))),
         ];
-        Group::new(title, columns)
+        ColumnGroup::new(title, columns)
     };
     let sizes = vec![
-        Column::figures("requests", column(&|_, one| one.requests.to_string())),
-        Column::figures("each", column(&|_, one| format_size(one.bytes_each.median))),
-        Column::figures("together", column(&|_, one| format_size(one.bytes))),
+        Column::right_aligned("requests", column(&|_, one| one.request_count.to_string())),
+        Column::right_aligned(
+            "each",
+            column(&|_, one| format_size(one.request_bytes.median)),
+        ),
+        Column::right_aligned("together", column(&|_, one| format_size(one.total_bytes))),
     ];
     // Of a device as a whole, beside the first of its rows.
     let first = |device: &DeviceAccount, one: &OperationAccount| {
-        device.operations.first().is_some_and(|first| first == one)
+        device
+            .operation_accounts
+            .first()
+            .is_some_and(|first| first == one)
     };
     let at_once = |of: fn(&DeviceAccount) -> Option<f64>, digits: usize| {
         column(&|device, one| match of(device) {
@@ -36,38 +42,38 @@ pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
         })
     };
     let counts = vec![
-        Column::figures("in queue", at_once(|one| one.in_queue_mean, 2)),
-        Column::figures("at device", at_once(|one| one.at_device_mean, 2)),
-        Column::figures("most", at_once(|one| one.at_device_most.map(f64::from), 0)),
+        Column::right_aligned("in queue", at_once(|one| one.in_queue_mean, 2)),
+        Column::right_aligned("at device", at_once(|one| one.at_device_mean, 2)),
+        Column::right_aligned("most", at_once(|one| one.at_device_max.map(f64::from), 0)),
     ];
     Grid {
-        key: Column::words(
+        key_column: Column::left_aligned(
             "requests",
-            column(&|device, one| format!("{} {}", device.device, one.operation.name())),
+            column(&|device, one| format!("{} {}", device.device_name, one.operation.name())),
         ),
         groups: vec![
-            Group::new("", sizes),
+            ColumnGroup::new("", sizes),
             spread("in the queue", |one| one.queue_ns),
             spread("at the device", |one| one.device_ns),
-            Group::new("in flight, on average", counts),
+            ColumnGroup::new("in flight, on average", counts),
         ],
     }
 }
 
-fn all_operations(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
+fn list_operations(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
     let mut all = Vec::new();
     for device in devices {
-        all.extend(device.operations.iter().map(|one| (device, one)));
+        all.extend(device.operation_accounts.iter().map(|one| (device, one)));
     }
     all
 }
 
 /// Lists device times as names and nanoseconds: `vda read: queue`, `median`.
-pub(super) fn lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
+pub(super) fn list_csv_lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
     let mut lines = Vec::new();
-    for (device, one) in all_operations(devices) {
+    for (device, one) in list_operations(devices) {
         for (what, spread) in [("queue", one.queue_ns), ("device", one.device_ns)] {
-            let name = format!("{} {}: {what}", device.device, one.operation.name());
+            let name = format!("{} {}: {what}", device.device_name, one.operation.name());
             lines.push((name.clone(), "median", spread.median));
             lines.push((name.clone(), "p99", spread.p99));
             lines.push((name, "max", spread.max));

@@ -1,9 +1,13 @@
 //! Causes of the slowest requests, as sentences, a table and JSON.
 
-use super::super::document::{Block, Column, Grid, Group};
-use super::{Line, name_stage};
-use crate::explanation::tail::{Example, Tail, TailCause, TailCheck, TailRerun, Way};
-use crate::explanation::words::{cause, milliseconds, percent, stage};
+use super::super::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use super::{LedgerLineJson, split_stage_label};
+use crate::explanation::tail::{
+    LatencyTail, RequestDirection, SlowRequestExample, TailCause, TailCheck, TailRerun,
+};
+use crate::explanation::words::{
+    describe_stage_cause, format_percent, format_time_ms, stage_label,
+};
 use diskperf_timeline::trace::Position;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
@@ -15,37 +19,37 @@ const CHECK_DIFFERENCE_MAX: f64 = 0.33;
 /// Minimum duration in nanoseconds at which a stage of the example request is mentioned.
 const MENTION_NS_MIN: u64 = 1000;
 
-pub(super) fn blocks(tails: &[Tail]) -> Vec<Block> {
-    let of = |tail: &Tail| {
+pub(super) fn build_blocks(tails: &[LatencyTail]) -> Vec<DocumentBlock> {
+    let of = |tail: &LatencyTail| {
         [
-            Block::Text(describe_tail(tail)),
-            Block::Grid(cause_grid(tail)),
+            DocumentBlock::Text(describe_tail(tail)),
+            DocumentBlock::Grid(build_cause_grid(tail)),
         ]
     };
     tails.iter().flat_map(of).collect()
 }
 
-fn plural_of_direction(way: Way) -> &'static str {
+fn plural_of_direction(way: RequestDirection) -> &'static str {
     match way {
-        Way::Read => "reads",
-        Way::Write => "writes",
+        RequestDirection::Read => "reads",
+        RequestDirection::Write => "writes",
     }
 }
 
-fn us(ns: f64) -> String {
+fn format_us(ns: f64) -> String {
     format!("{:.1} µs", ns / 1000.0)
 }
 
-fn describe_tail(tail: &Tail) -> String {
+fn describe_tail(tail: &LatencyTail) -> String {
     let mut all = vec![format!(
         "The slowest {} of {} {} took more than {} (p99), in total {} above it (p50 {}, p99.9 {}).",
-        tail.slowest,
-        tail.requests,
-        plural_of_direction(tail.way),
-        us(tail.p99.0 as f64),
-        milliseconds(tail.above.0 as f64),
-        us(tail.p50.0 as f64),
-        us(tail.p999.0 as f64),
+        tail.slowest_count,
+        tail.request_count,
+        plural_of_direction(tail.direction),
+        format_us(tail.p99.0 as f64),
+        format_time_ms(tail.time_above_p99.0 as f64),
+        format_us(tail.p50.0 as f64),
+        format_us(tail.p999.0 as f64),
     )];
     if let Some(first) = tail.causes.first() {
         all.push(format!(
@@ -55,37 +59,37 @@ fn describe_tail(tail: &Tail) -> String {
                     "No single cause explains much of it; most",
                 _ => "Top cause",
             },
-            stage(first.stage),
-            us(first.slowest_ns),
-            plural_of_direction(tail.way),
-            us(first.usual_ns),
+            stage_label(first.stage),
+            format_us(first.mean_of_slowest_ns),
+            plural_of_direction(tail.direction),
+            format_us(first.mean_ns),
         ));
         all.extend(first.rerun.map(|rerun| describe_rerun(tail, &rerun)));
-        let check = tail.check.zip(first.rerun);
+        let check = tail.rerun_check.zip(first.rerun);
         all.extend(check.map(|(check, rerun)| describe_check(&check, tail.removed_share(&rerun))));
     }
-    all.push(describe_example(tail.way, &tail.example));
+    all.push(describe_example(tail.direction, &tail.slow_example));
     all.join(" ")
 }
 
 /// Describes the slowest requests in a rerun without their first cause, with the main remaining
 /// wait.
-fn describe_rerun(tail: &Tail, rerun: &TailRerun) -> String {
+fn describe_rerun(tail: &LatencyTail, rerun: &TailRerun) -> String {
     let is_much = 1.0 - tail.removed_share(rerun) > MENTION_SHARE_MIN;
-    let left = rerun.left.filter(|_| is_much);
+    let left = rerun.main_stage_left.filter(|_| is_much);
     let left = left.map_or_else(String::new, |left| {
-        format!("; the slowest then wait most for {}", stage(left))
+        format!("; the slowest then wait most for {}", stage_label(left))
     });
     format!(
         "{} without it removes {} of the time above p99 ({}): p99 {}, p99.9 {}{left}.",
-        match rerun.same_moments {
+        match rerun.has_same_arrivals {
             true => "A rerun",
             false => "The program again",
         },
-        milliseconds(tail.removed(rerun) as f64),
-        percent(tail.removed_share(rerun)),
-        us(rerun.p99.0 as f64),
-        us(rerun.p999.0 as f64),
+        format_time_ms(tail.removed_ns(rerun) as f64),
+        format_percent(tail.removed_share(rerun)),
+        format_us(rerun.p99.0 as f64),
+        format_us(rerun.p999.0 as f64),
     )
 }
 
@@ -99,64 +103,68 @@ fn describe_check(check: &TailCheck, stated: f64) -> String {
     format!(
         "With other random numbers (seed {}) it removes {}{doubt}.",
         check.seed,
-        percent(there)
+        format_percent(there)
     )
 }
 
 /// Describes the stages of the request at p99.9.
-fn describe_example(way: Way, example: &Example) -> String {
-    let at = match example.position {
+fn describe_example(way: RequestDirection, example: &SlowRequestExample) -> String {
+    let at = match example.disk_position {
         Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
         Some(Position::Disk(_)) | None => String::new(),
     };
     // A long request comes by the same stage many times.
     let mut parts: Vec<(Stage, Nanoseconds)> = Vec::new();
-    for (stage, ns) in &example.parts {
+    for (stage, ns) in &example.stage_times {
         match parts.iter_mut().find(|(other, _)| other == stage) {
             Some((_, sum)) => sum.0 += ns.0,
             None => parts.push((*stage, *ns)),
         }
     }
     parts.retain(|(_, ns)| ns.0 >= MENTION_NS_MIN);
-    let told = parts
-        .iter()
-        .map(|(stage, ns)| format!("{} {}", us(ns.0 as f64), cause(*stage)));
+    let told = parts.iter().map(|(stage, ns)| {
+        format!(
+            "{} {}",
+            format_us(ns.0 as f64),
+            describe_stage_cause(*stage)
+        )
+    });
     let name = match way {
-        Way::Read => "read",
-        Way::Write => "write",
+        RequestDirection::Read => "read",
+        RequestDirection::Write => "write",
     };
     let told: Vec<String> = told.collect();
     format!(
         "The {name} at p99.9{at} took {}: {}.",
-        us(example.took.0 as f64),
+        format_us(example.response_time.0 as f64),
         told.join(", ")
     )
 }
 
-fn cause_grid(tail: &Tail) -> Grid {
+fn build_cause_grid(tail: &LatencyTail) -> Grid {
     let column = |of: &dyn Fn(&TailCause) -> String| tail.causes.iter().map(of).collect();
     let figure = |ns: f64| format!("{:.1}", ns / 1000.0);
-    let above = tail.above.0.max(1) as f64;
+    let above = tail.time_above_p99.0.max(1) as f64;
     let removed = |one: &TailCause| match &one.rerun {
-        Some(rerun) => percent(tail.removed_share(rerun)),
+        Some(rerun) => format_percent(tail.removed_share(rerun)),
         None => String::new(),
     };
     Grid {
-        key: Column::words(
-            &format!("the slowest 1 % of {}", plural_of_direction(tail.way)),
-            column(&|one| stage(one.stage)),
+        key_column: Column::left_aligned(
+            &format!("the slowest 1 % of {}", plural_of_direction(tail.direction)),
+            column(&|one| stage_label(one.stage)),
         ),
-        groups: vec![Group::new(
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("µs", column(&|one| figure(one.slowest_ns))),
-                Column::figures("mean of all", column(&|one| figure(one.usual_ns))),
-                Column::figures("more", column(&|one| figure(one.excess_ns()))),
-                Column::figures(
+                Column::right_aligned("µs", column(&|one| figure(one.mean_of_slowest_ns))),
+                Column::right_aligned("mean of all", column(&|one| figure(one.mean_ns))),
+                Column::right_aligned("more", column(&|one| figure(one.excess_ns()))),
+                Column::right_aligned(
                     "spent above p99",
-                    column(&|one| percent(one.spent_above.0 as f64 / above)),
+                    column(&|one| format_percent(one.time_above_usual.0 as f64 / above)),
                 ),
-                Column::figures("removed without it", column(&removed)),
+                Column::right_aligned("removed without it", column(&removed)),
             ],
         )],
     }
@@ -164,38 +172,38 @@ fn cause_grid(tail: &Tail) -> Grid {
 
 /// Tail of slow requests in the `explain` contract.
 #[derive(Serialize)]
-pub(super) struct TailLine {
-    requests_of: Way,
+pub(super) struct TailJson {
+    requests_of: RequestDirection,
     requests: usize,
     p50_ns: u64,
     p99_ns: u64,
     p999_ns: u64,
     slowest: usize,
     above_p99_ns: u64,
-    causes: Vec<CauseLine>,
-    example: ExampleLine,
-    check: Option<CheckLine>,
+    causes: Vec<TailCauseJson>,
+    example: SlowExampleJson,
+    check: Option<TailCheckJson>,
 }
 
 #[derive(Serialize)]
-struct CauseLine {
+struct TailCauseJson {
     stage: String,
     cause: Option<String>,
     usual_ns: f64,
     slowest_ns: f64,
     spent_above_p99_ns: u64,
-    rerun: Option<RerunLine>,
+    rerun: Option<TailRerunJson>,
 }
 
 #[derive(Serialize)]
-struct ExampleLine {
+struct SlowExampleJson {
     ns: u64,
     position: Option<Position>,
-    parts: Vec<Line>,
+    parts: Vec<LedgerLineJson>,
 }
 
 #[derive(Serialize)]
-struct RerunLine {
+struct TailRerunJson {
     same_moments: bool,
     p99_ns: u64,
     p999_ns: u64,
@@ -203,52 +211,52 @@ struct RerunLine {
 }
 
 #[derive(Serialize)]
-struct CheckLine {
+struct TailCheckJson {
     seed: u64,
     above_p99_ns: u64,
     removed_ns: i64,
 }
 
-impl TailLine {
-    pub(super) fn from_tail(tail: &Tail) -> Self {
+impl TailJson {
+    pub(super) fn from_tail(tail: &LatencyTail) -> Self {
         let causes = tail.causes.iter().map(|one| {
-            let (stage, cause) = name_stage(one.stage);
-            CauseLine {
+            let (stage, cause) = split_stage_label(one.stage);
+            TailCauseJson {
                 stage,
                 cause,
-                usual_ns: one.usual_ns,
-                slowest_ns: one.slowest_ns,
-                spent_above_p99_ns: one.spent_above.0,
-                rerun: one.rerun.map(|rerun| RerunLine {
-                    same_moments: rerun.same_moments,
+                usual_ns: one.mean_ns,
+                slowest_ns: one.mean_of_slowest_ns,
+                spent_above_p99_ns: one.time_above_usual.0,
+                rerun: one.rerun.map(|rerun| TailRerunJson {
+                    same_moments: rerun.has_same_arrivals,
                     p99_ns: rerun.p99.0,
                     p999_ns: rerun.p999.0,
-                    removed_ns: tail.removed(&rerun),
+                    removed_ns: tail.removed_ns(&rerun),
                 }),
             }
         });
-        let parts = tail.example.parts.iter().map(|(stage, ns)| {
-            let (stage, cause) = name_stage(*stage);
+        let parts = tail.slow_example.stage_times.iter().map(|(stage, ns)| {
+            let (stage, cause) = split_stage_label(*stage);
             let ns = ns.0;
-            Line { stage, cause, ns }
+            LedgerLineJson { stage, cause, ns }
         });
-        let check = tail.check.map(|check| CheckLine {
+        let check = tail.rerun_check.map(|check| TailCheckJson {
             seed: check.seed,
-            above_p99_ns: check.above.0,
-            removed_ns: check.removed,
+            above_p99_ns: check.time_above_p99.0,
+            removed_ns: check.removed_ns,
         });
         Self {
-            requests_of: tail.way,
-            requests: tail.requests,
+            requests_of: tail.direction,
+            requests: tail.request_count,
             p50_ns: tail.p50.0,
             p99_ns: tail.p99.0,
             p999_ns: tail.p999.0,
-            slowest: tail.slowest,
-            above_p99_ns: tail.above.0,
+            slowest: tail.slowest_count,
+            above_p99_ns: tail.time_above_p99.0,
             causes: causes.collect(),
-            example: ExampleLine {
-                ns: tail.example.took.0,
-                position: tail.example.position,
+            example: SlowExampleJson {
+                ns: tail.slow_example.response_time.0,
+                position: tail.slow_example.disk_position,
                 parts: parts.collect(),
             },
             check,

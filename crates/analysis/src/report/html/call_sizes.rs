@@ -1,16 +1,16 @@
 //! Chart of throughput by call size, for each layer of `seqread`.
 
-use super::chart::{Chart, ROWS};
-use crate::layers::Layer;
-use crate::report::view::View;
+use super::chart::{Chart, ROWS_DATASET};
+use crate::layers::ReadLayer;
+use crate::report::view::RunView;
 use serde_json::{Value, json};
 
 /// Builds a curve for each layer, where a run read with more than one call size.
-pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
+pub(super) fn build_chart(view: &RunView<'_>) -> Option<Chart> {
     let mut rows: Vec<Value> = Vec::new();
     let mut sizes: Vec<u64> = Vec::new();
-    for row in view.rows.iter().filter(|row| row.summary.kept > 0) {
-        let Some(layer) = Layer::from_result(row.result) else {
+    for row in view.rows.iter().filter(|row| row.summary.kept_count > 0) {
+        let Some(layer) = ReadLayer::from_result(row.result) else {
             continue;
         };
         let bytes = row.result.parameters.get("call_bytes");
@@ -51,13 +51,13 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         },
         "layer": [
             { "mark": { "type": "line", "strokeWidth": 2 } },
-            { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 45, "opacity": 1,
+            { "name": ROWS_DATASET, "mark": { "type": "point", "filled": true, "size": 45, "opacity": 1,
                                       "tooltip": { "content": "data" } } },
         ],
     });
-    let name = format!("call-sizes-{}", super::chart::slug(&view.run.id));
+    let name = format!("call-sizes-{}", super::chart::slugify(&view.run.id));
     let title = "Throughput by size of the call".to_owned();
-    Some(Chart::new(&name, title, rows, view_of).caption(
+    Some(Chart::new(&name, title, rows, view_of).with_caption(
         "Both axes are logarithmic. Where a curve is straight at the left, the cost of a call dominates, whatever its size; where it is flat, moving the bytes dominates.",
     ))
 }

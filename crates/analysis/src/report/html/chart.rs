@@ -4,7 +4,7 @@ use super::{escape, still};
 use serde_json::{Value, json};
 
 /// Name of the layer that draws one mark for each row of a chart's data.
-pub const ROWS: &str = "rows";
+pub const ROWS_DATASET: &str = "rows";
 
 /// Chart of an HTML report, drawn by Vega-Lite.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,9 @@ pub struct Chart {
     pub caption: String,
     /// Vega-Lite specification: complete, with its data, and without the colours of a page. Its
     /// layer [`ROWS`] draws one mark for each row of data.
-    pub spec: Value,
+    pub vega_spec: Value,
     /// Whether the chart needs the whole width of a page.
-    pub wide: bool,
+    pub is_wide: bool,
 }
 
 impl Chart {
@@ -41,71 +41,78 @@ impl Chart {
             name: name.to_owned(),
             title,
             caption: String::new(),
-            spec,
-            wide: false,
+            vega_spec: spec,
+            is_wide: false,
         }
     }
 
-    pub(super) fn caption(mut self, caption: &str) -> Self {
+    pub(super) fn with_caption(mut self, caption: &str) -> Self {
         caption.clone_into(&mut self.caption);
         self
     }
 
-    pub(super) fn wide(mut self) -> Self {
-        self.wide = true;
+    pub(super) fn with_full_width(mut self) -> Self {
+        self.is_wide = true;
         self
     }
 
     /// Counts the rows of data in the chart.
-    pub fn rows(&self) -> usize {
-        self.spec["data"]["values"].as_array().map_or(0, Vec::len)
+    pub fn row_count(&self) -> usize {
+        self.vega_spec["data"]["values"]
+            .as_array()
+            .map_or(0, Vec::len)
     }
 
-    pub(super) fn figure(&self) -> String {
-        figure_with(
+    pub(super) fn render_figure(&self) -> String {
+        render_figure_with(
             &self.title,
             &self.caption,
             &format!(
                 "<div class=\"chart\">{}</div><script type=\"application/json\">{}</script>",
-                still::picture(self),
-                escape::json(&self.spec)
+                still::draw_chart(self),
+                escape::escape_json(&self.vega_spec)
             ),
             &format!(
                 "data-chart=\"{}\" data-rows=\"{}\"{}",
-                escape::text(&self.name),
-                self.rows(),
-                if self.wide { " class=\"wide\"" } else { "" }
+                escape::escape_text(&self.name),
+                self.row_count(),
+                if self.is_wide { " class=\"wide\"" } else { "" }
             ),
         )
     }
 }
 
 /// Formats an HTML figure with its title and caption; `attributes` and `content` are HTML.
-pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes: &str) -> String {
+pub(super) fn render_figure_with(
+    title: &str,
+    caption: &str,
+    content: &str,
+    attributes: &str,
+) -> String {
     format!(
         "<figure {attributes}><figcaption><b>{}</b>{}</figcaption>{content}</figure>\n",
-        escape::text(title),
-        escape::text(caption)
+        escape::escape_text(title),
+        escape::escape_text(caption)
     )
 }
 
 /// Formats charts as HTML figures that stand beside each other where there is room.
-pub(super) fn figures(charts: &[Chart]) -> String {
+pub(super) fn render_figures(charts: &[Chart]) -> String {
     if charts.is_empty() {
         return String::new();
     }
-    let all: String = charts.iter().map(Chart::figure).collect();
+    let all: String = charts.iter().map(Chart::render_figure).collect();
     format!("<div class=\"charts\">\n{all}</div>\n")
 }
 
 /// Returns the maximum length of axis labels in pixels: that of a program's title, where there is
 /// room.
-pub(super) fn label_limit() -> Value {
+pub(super) fn label_limit_expression() -> Value {
     json!({ "expr": "windowSize()[0] > 700 ? 340 : 170" })
 }
 
 /// Converts any words to a name for a chart.
-pub(super) fn slug(words: &str) -> String {
+pub(super) fn slugify(words: &str) -> String {
     let mut slug = String::new();
     for character in words.chars() {
         if character.is_ascii_alphanumeric() {
@@ -122,7 +129,7 @@ mod tests {
     #[test]
     fn a_slug_has_nothing_to_escape() {
         assert_eq!(
-            super::slug("<b>seqread layer=null</b> 8K/1K"),
+            super::slugify("<b>seqread layer=null</b> 8K/1K"),
             "b-seqread-layer-null-b-8k-1k"
         );
     }

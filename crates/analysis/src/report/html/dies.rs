@@ -11,23 +11,23 @@ mod drawing;
 mod panels;
 mod stretches;
 
-pub(super) use drawing::figures;
+pub(super) use drawing::render_figures;
 
-use super::family::Family;
-use crate::explanation::window;
+use super::family::StageFamily;
+use crate::explanation::timed_window;
 use course::FlashSeries;
 use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::DieSlice;
 
 /// Maximum number of die activities that a picture draws one by one.
-const INTERVALS_MAX: usize = 2500;
+const ACTIVITY_COUNT_MAX: usize = 2500;
 
 /// Maximum number of slow requests whose stages a picture of dies draws.
-const REQUESTS_MAX: usize = 5;
+const REQUEST_COUNT_MAX: usize = 5;
 
 /// Minimum duration that the close-up picture of dies shows.
-const CLOSE_UP_MIN: Nanoseconds = Nanoseconds(200_000);
+const CLOSE_UP_DURATION_MIN: Nanoseconds = Nanoseconds(200_000);
 
 /// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
 /// one would hide the request.
@@ -35,39 +35,39 @@ const SHOWN_SPAN_RATIO_MAX: u64 = 6;
 
 /// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub struct DiePicture {
     drive: DriveGeometry,
     /// Close-up picture around the request with the longest wait; `None` where the whole picture
     /// shows every activity.
     close_up: Option<PictureView>,
-    whole: PictureView,
+    whole_run: PictureView,
 }
 
 /// Geometry of the drawn flash drive, and the times that the trace covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DriveGeometry {
     /// Index of the drive, counted from 0.
-    number: u32,
-    channels: u32,
-    dies: u32,
+    drive_index: u32,
+    channel_count: u32,
+    die_count: u32,
     unit_bytes: u32,
     sector_bytes: u32,
     buffer_units: u32,
     /// Time from which the trace contains every die activity.
-    complete_from: Nanoseconds,
-    left_out: u64,
+    complete_since: Nanoseconds,
+    omitted_count: u64,
     /// Start of the timed part, from which times are displayed.
-    opened: Nanoseconds,
+    recording_start: Nanoseconds,
 }
 
 /// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
 struct PictureView {
-    from: Nanoseconds,
-    until: Nanoseconds,
+    start: Nanoseconds,
+    end: Nanoseconds,
     dies: DieActivities,
     /// Requests with the longest waits, by their issue times.
-    slowest: Vec<TracedRequest>,
+    slowest_requests: Vec<TracedRequest>,
     flash_series: FlashSeries,
 }
 
@@ -77,14 +77,14 @@ enum DieActivities {
     /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
     /// Main activity of each die in each slice of time.
-    Slices(Vec<DieSlice>),
+    BusySlices(Vec<DieSlice>),
 }
 
-impl Picture {
+impl DiePicture {
     /// Selects the content of the pictures from a trace; `None` unless a flash drive received
     /// requests.
-    pub(super) fn of(trace: &Trace) -> Option<Self> {
-        let (opened, ended) = window(trace)?;
+    pub(super) fn from_trace(trace: &Trace) -> Option<Self> {
+        let (opened, ended) = timed_window(trace)?;
         let asked = |flash: &&TracedFlash| {
             let mut own = trace.requests.iter();
             flash.dies > 0 && own.any(|one| one.drive == flash.drive)
@@ -98,26 +98,26 @@ impl Picture {
             trace,
             flash,
             drive: DriveGeometry {
-                number: flash.drive,
-                channels: flash.channels.max(1),
-                dies: flash.dies,
+                drive_index: flash.drive,
+                channel_count: flash.channels.max(1),
+                die_count: flash.dies,
                 unit_bytes: flash.unit_bytes,
                 sector_bytes,
                 buffer_units: flash.buffer_units,
-                complete_from: flash.complete_from,
-                left_out: flash.left_out,
-                opened,
+                complete_since: flash.complete_from,
+                omitted_count: flash.left_out,
+                recording_start: opened,
             },
         };
         let all = (opened, ended);
-        let close = match seen.count_activities(all) <= INTERVALS_MAX {
+        let close = match seen.count_activities(all) <= ACTIVITY_COUNT_MAX {
             true => None,
-            false => seen.choose_close_up(all).map(|some| seen.view(some)),
+            false => seen.choose_close_up(all).map(|some| seen.build_view(some)),
         };
         Some(Self {
             drive: seen.drive,
             close_up: close,
-            whole: seen.view(all),
+            whole_run: seen.build_view(all),
         })
     }
 }
@@ -129,26 +129,26 @@ struct PictureSource<'t> {
 }
 
 impl PictureSource<'_> {
-    fn die_activities(
+    fn collect_die_activities(
         &self,
         (from, until): (Nanoseconds, Nanoseconds),
     ) -> impl Iterator<Item = &TracedDie> {
         let kept = self.flash.kept.iter();
         let drawn = move |one: &&TracedDie| one.until > from && one.from < until;
         kept.filter(drawn)
-            .filter(|one| one.die < self.drive.dies && one.from < one.until)
+            .filter(|one| one.die < self.drive.die_count && one.from < one.until)
     }
 
     fn count_activities(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
-        self.die_activities(time).count()
+        self.collect_die_activities(time).count()
     }
 
-    fn requests(
+    fn select_requests(
         &self,
         (from, until): (Nanoseconds, Nanoseconds),
     ) -> impl Iterator<Item = &TracedRequest> {
         let own = self.trace.requests.iter();
-        own.filter(move |one| one.drive == self.drive.number)
+        own.filter(move |one| one.drive == self.drive.drive_index)
             .filter(move |one| one.issued >= from && one.completed() <= until)
     }
 
@@ -158,10 +158,10 @@ impl PictureSource<'_> {
         &self,
         (opened, ended): (Nanoseconds, Nanoseconds),
     ) -> Option<(Nanoseconds, Nanoseconds)> {
-        let from = opened.max(self.drive.complete_from);
+        let from = opened.max(self.drive.complete_since);
         let slowest = self
-            .requests((from, ended))
-            .max_by_key(|one| longest_wait(one))?;
+            .select_requests((from, ended))
+            .max_by_key(|one| longest_wait_ns(one))?;
         let took = slowest.completed().since(slowest.issued).0;
         let middle = slowest.issued.0.saturating_add(took / 2);
         let around = |length: u64| {
@@ -171,9 +171,12 @@ impl PictureSource<'_> {
         };
         let longest = took
             .saturating_mul(SHOWN_SPAN_RATIO_MAX)
-            .max(CLOSE_UP_MIN.0);
-        let mut length = took.saturating_mul(5).div_ceil(4).max(CLOSE_UP_MIN.0);
-        while self.count_activities(around(length.saturating_mul(2))) <= INTERVALS_MAX / 3
+            .max(CLOSE_UP_DURATION_MIN.0);
+        let mut length = took
+            .saturating_mul(5)
+            .div_ceil(4)
+            .max(CLOSE_UP_DURATION_MIN.0);
+        while self.count_activities(around(length.saturating_mul(2))) <= ACTIVITY_COUNT_MAX / 3
             && length < longest.min(ended.since(from).0)
         {
             length = length.saturating_mul(2);
@@ -181,28 +184,28 @@ impl PictureSource<'_> {
         Some(around(length))
     }
 
-    fn view(&self, time: (Nanoseconds, Nanoseconds)) -> PictureView {
-        let is_few = self.count_activities(time) <= INTERVALS_MAX;
+    fn build_view(&self, time: (Nanoseconds, Nanoseconds)) -> PictureView {
+        let is_few = self.count_activities(time) <= ACTIVITY_COUNT_MAX;
         let dies = match is_few {
-            true => DieActivities::Exact(self.die_activities(time).copied().collect()),
-            false => DieActivities::Slices(stretches::slice_dies(
-                self.die_activities(time),
+            true => DieActivities::Exact(self.collect_die_activities(time).copied().collect()),
+            false => DieActivities::BusySlices(stretches::slice_die_activities(
+                self.collect_die_activities(time),
                 time,
-                self.drive.dies,
+                self.drive.die_count,
             )),
         };
         // Those that waited do so for nothing that can be seen, where dies are not.
-        let from = time.0.max(self.drive.complete_from);
-        let mut slowest: Vec<&TracedRequest> = self.requests((from, time.1)).collect();
-        slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait(one)));
-        slowest.truncate(REQUESTS_MAX);
-        slowest.retain(|one| longest_wait(one) > 0);
+        let from = time.0.max(self.drive.complete_since);
+        let mut slowest: Vec<&TracedRequest> = self.select_requests((from, time.1)).collect();
+        slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait_ns(one)));
+        slowest.truncate(REQUEST_COUNT_MAX);
+        slowest.retain(|one| longest_wait_ns(one) > 0);
         slowest.sort_by_key(|one| one.issued);
         PictureView {
-            from: time.0,
-            until: time.1,
+            start: time.0,
+            end: time.1,
             dies,
-            slowest: slowest.into_iter().cloned().collect(),
+            slowest_requests: slowest.into_iter().cloned().collect(),
             flash_series: FlashSeries::from_trace(self.trace, self.flash, (self.drive, time)),
         }
     }
@@ -210,10 +213,10 @@ impl PictureSource<'_> {
 
 /// Tests whether a request only waits in a given stage.
 fn is_wait_stage(stage: Stage) -> bool {
-    Family::from_stage(stage) == Family::Queue
+    StageFamily::from_stage(stage) == StageFamily::Queue
 }
 
-fn longest_wait(request: &TracedRequest) -> u64 {
+fn longest_wait_ns(request: &TracedRequest) -> u64 {
     let waits = request.parts().filter(|(stage, ..)| is_wait_stage(*stage));
     waits.fold(0, |all, (_, from, until)| {
         all.saturating_add(until.since(from).0)
@@ -221,11 +224,13 @@ fn longest_wait(request: &TracedRequest) -> u64 {
 }
 
 /// Returns the die that a request accesses; `None` for a request without one.
-fn die_of(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
+fn find_die_of_request(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
     match request.position {
         Some(Position::Flash { channel, die }) => {
-            let number = die.saturating_mul(drive.channels).saturating_add(channel);
-            (channel < drive.channels && number < drive.dies).then_some(number)
+            let number = die
+                .saturating_mul(drive.channel_count)
+                .saturating_add(channel);
+            (channel < drive.channel_count && number < drive.die_count).then_some(number)
         }
         Some(Position::Disk(_)) | None => None,
     }

@@ -4,28 +4,28 @@ use diskperf_timeline::Stage;
 
 /// Part of a system that spends time in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Family {
+pub(super) enum StageFamily {
     Processor,
     Memory,
     Queue,
     Controller,
     Arm,
-    Rotation,
-    Missed,
-    Media,
+    RotationalLatency,
+    MissedRevolution,
+    MediaTransfer,
     Other,
 }
 
-impl Family {
+impl StageFamily {
     pub(super) const ALL: [Self; 9] = [
         Self::Processor,
         Self::Memory,
         Self::Queue,
         Self::Controller,
         Self::Arm,
-        Self::Rotation,
-        Self::Missed,
-        Self::Media,
+        Self::RotationalLatency,
+        Self::MissedRevolution,
+        Self::MediaTransfer,
         Self::Other,
     ];
 
@@ -57,45 +57,45 @@ impl Family {
             | Stage::Decode
             | Stage::Journal => Self::Controller,
             Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch => Self::Arm,
-            Stage::RotationalLatency => Self::Rotation,
-            Stage::MissedRevolution(_) => Self::Missed,
+            Stage::RotationalLatency => Self::RotationalLatency,
+            Stage::MissedRevolution(_) => Self::MissedRevolution,
             Stage::MediaTransfer
             | Stage::FlashRead
             | Stage::ReadRetry
             | Stage::FlashProgram
             | Stage::FlashErase
             | Stage::Cleaning
-            | Stage::Device => Self::Media,
+            | Stage::Device => Self::MediaTransfer,
             Stage::Think | Stage::Unattributed => Self::Other,
         }
     }
 
     /// Returns the name of the family for a legend.
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn label(self) -> &'static str {
         match self {
             Self::Processor => "processor",
             Self::Memory => "waiting for processor, memory, buffer",
             Self::Queue => "queue, die, channel, bus",
             Self::Controller => "controller, interface transfer",
             Self::Arm => "arm and heads",
-            Self::Rotation => "rotational latency",
-            Self::Missed => "missed revolution",
-            Self::Media => "media transfer",
+            Self::RotationalLatency => "rotational latency",
+            Self::MissedRevolution => "missed revolution",
+            Self::MediaTransfer => "media transfer",
             Self::Other => "other",
         }
     }
 
     /// Returns the variable of the page's style sheet that holds the family's colour.
-    pub(super) fn variable(self) -> &'static str {
+    pub(super) fn css_variable(self) -> &'static str {
         match self {
             Self::Processor => "--processor",
             Self::Memory => "--memory",
             Self::Queue => "--queue",
             Self::Controller => "--controller",
             Self::Arm => "--arm",
-            Self::Rotation => "--rotation",
-            Self::Missed => "--missed",
-            Self::Media => "--media",
+            Self::RotationalLatency => "--rotation",
+            Self::MissedRevolution => "--missed",
+            Self::MediaTransfer => "--media",
             Self::Other => "--other",
         }
     }
@@ -108,9 +108,9 @@ impl Family {
             Self::Queue => "#9d6fb0",
             Self::Controller => "#3f9c98",
             Self::Arm => "#c9992e",
-            Self::Rotation => "#e8883a",
-            Self::Missed => "#d8403d",
-            Self::Media => "#479b3c",
+            Self::RotationalLatency => "#e8883a",
+            Self::MissedRevolution => "#d8403d",
+            Self::MediaTransfer => "#479b3c",
             Self::Other => "#8b9299",
         }
     }

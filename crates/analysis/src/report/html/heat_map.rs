@@ -1,69 +1,74 @@
 //! Heat map of the rates over all combinations of some parameters, with the cliffs.
 
-use super::chart::{Chart, ROWS};
-use super::family::Family;
-use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
+use super::chart::{Chart, ROWS_DATASET};
+use super::family::StageFamily;
+use crate::tuning::{
+    BestStanding, CLIFF_LOSS_SHARE_MIN, GridPoint, TunedParameter, TuningGoal, TuningResult,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-const SAFE: &str = "safe";
-const CLIFF: &str = "cliff";
+const SAFE_MARK: &str = "safe";
+const CLIFF_MARK: &str = "cliff";
 
 /// Measured quantity over combinations of some parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Surface {
+pub struct TuningSurface {
     /// Name of the measured quantity with its unit: `KB/s`.
     pub quantity: String,
     /// Whether a larger value of the measured quantity is better.
-    pub more_is_better: bool,
+    pub is_more_better: bool,
     /// Parameters of the search with their values.
-    pub keys: Vec<Key>,
+    pub parameters: Vec<TunedParameter>,
     /// Combinations that were tried: the index of each parameter's value, and the measured
     /// quantity.
-    pub points: Vec<(Places, f64)>,
+    pub point_values: Vec<(GridPoint, f64)>,
     /// Best combination, as the index of each parameter's value.
-    pub best: Places,
+    pub best_point: GridPoint,
     /// Label of the best combination: best or candidate. A candidate is not known to be better than
     /// today's settings.
-    pub label: &'static str,
+    pub best_label: &'static str,
     /// Safe combination, as the index of each parameter's value, where the best one is on a cliff.
-    pub safe: Option<Places>,
+    pub safe_point: Option<GridPoint>,
     /// Combinations at the foot of a cliff, as indices of the parameters' values.
-    pub cliff: Vec<Places>,
+    pub cliff_points: Vec<GridPoint>,
 }
 
-impl Surface {
+impl TuningSurface {
     /// Creates the surface of a search; `None` where no point ran.
-    pub fn from_tuned(tuned: &Tuned) -> Option<Self> {
-        let best = tuned.best()?;
-        let value = |places: &Places| Some((places.clone(), tuned.value(places)?));
+    pub fn from_tuned(tuned: &TuningResult) -> Option<Self> {
+        let best = tuned.best_point()?;
+        let value = |places: &GridPoint| Some((places.clone(), tuned.goal_value(places)?));
         Some(Self {
             quantity: tuned.goal.quantity().to_owned(),
-            more_is_better: tuned.goal == Goal::Throughput,
-            keys: tuned.keys.clone(),
-            points: tuned.points.keys().filter_map(value).collect(),
-            best: best.clone(),
-            label: tuned.standing(best).label(),
-            safe: match tuned.standing(best) {
-                Standing::Better | Standing::AsGood => tuned.safe().cloned(),
-                Standing::Unproven => None,
+            is_more_better: tuned.goal == TuningGoal::Throughput,
+            parameters: tuned.parameters.clone(),
+            point_values: tuned.points.keys().filter_map(value).collect(),
+            best_point: best.clone(),
+            best_label: tuned.standing_of_best(best).label(),
+            safe_point: match tuned.standing_of_best(best) {
+                BestStanding::Better | BestStanding::AsGoodAsToday => tuned.safe_point().cloned(),
+                BestStanding::Unproven => None,
             },
-            cliff: tuned
-                .cliffs()
+            cliff_points: tuned
+                .find_cliffs()
                 .into_iter()
-                .map(|cliff| cliff.bottom)
+                .map(|cliff| cliff.bottom_point)
                 .collect(),
         })
     }
 
-    fn rows(&self) -> Vec<Value> {
-        let best = self.points.iter().find(|(places, _)| *places == self.best);
+    fn build_rows(&self) -> Vec<Value> {
+        let best = self
+            .point_values
+            .iter()
+            .find(|(places, _)| *places == self.best_point);
         let best = best.map_or(1.0, |(_, value)| *value);
-        let row = |(places, value): &(Places, f64)| {
-            let values = self.keys.iter().zip(places);
+        let row = |(places, value): &(GridPoint, f64)| {
+            let values = self.parameters.iter().zip(places);
             let values: Vec<&str> = values.map(|(key, place)| &*key.values[*place]).collect();
             let (last, others) = values.split_last()?;
-            let ratio = match self.more_is_better {
+            let ratio = match self.is_more_better {
                 true => value / best,
                 false => best / value,
             };
@@ -72,19 +77,19 @@ impl Surface {
                 "down": others.join(", "),
                 "value": value,
                 "share_of_best": ratio,
-                "mark": self.mark(places),
+                "mark": self.mark_of_point(places),
             }))
         };
-        self.points.iter().filter_map(row).collect()
+        self.point_values.iter().filter_map(row).collect()
     }
 
-    fn mark(&self, places: &Places) -> &'static str {
-        if *places == self.best {
-            self.label
-        } else if self.safe.as_ref() == Some(places) {
-            SAFE
-        } else if self.cliff.contains(places) {
-            CLIFF
+    fn mark_of_point(&self, places: &GridPoint) -> &'static str {
+        if *places == self.best_point {
+            self.best_label
+        } else if self.safe_point.as_ref() == Some(places) {
+            SAFE_MARK
+        } else if self.cliff_points.contains(places) {
+            CLIFF_MARK
         } else {
             ""
         }
@@ -92,15 +97,15 @@ impl Surface {
 
     /// Draws a heat map of the search, or a curve for a single parameter. The last parameter runs
     /// to the right, all others downwards.
-    pub(super) fn chart(&self) -> Option<Chart> {
-        let (last, others) = self.keys.split_last()?;
+    pub(super) fn build_chart(&self) -> Option<Chart> {
+        let (last, others) = self.parameters.split_last()?;
         let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
         let view = match others.is_empty() {
-            true => curve_layer(&last.path, &self.quantity),
+            true => build_curve_layer(&last.path, &self.quantity),
             false => {
-                let down = |(places, _): &(Places, f64)| places[..others.len()].to_vec();
-                let rows: BTreeSet<Places> = self.points.iter().map(down).collect();
-                self.heat_map(&last.path, &others.join(", "), rows.len())
+                let down = |(places, _): &(GridPoint, f64)| places[..others.len()].to_vec();
+                let rows: BTreeSet<GridPoint> = self.point_values.iter().map(down).collect();
+                self.build_heat_map(&last.path, &others.join(", "), rows.len())
             }
         };
         let over = match others.as_slice() {
@@ -110,21 +115,21 @@ impl Surface {
         let chart = Chart::new(
             "tuning",
             format!("{} over {over}", self.quantity),
-            self.rows(),
+            self.build_rows(),
             view,
         );
         Some(
             chart
-                .caption(&format!(
+                .with_caption(&format!(
                     "The {} combination has a frame in the colour of the text. A red frame marks the foot of a cliff: the step to it from a neighbour loses {:.0} % or more beyond what the steps around it lead one to expect.",
-                    self.label,
-                    100.0 * CLIFF_SHARE
+                    self.best_label,
+                    100.0 * CLIFF_LOSS_SHARE_MIN
                 ))
-                .wide(),
+                .with_full_width(),
         )
     }
 
-    fn heat_map(&self, across: &str, down: &str, rows: usize) -> Value {
+    fn build_heat_map(&self, across: &str, down: &str, rows: usize) -> Value {
         json!({
             "height": 26 * rows,
             "encoding": {
@@ -133,20 +138,20 @@ impl Surface {
             },
             "layer": [
                 {
-                    "name": ROWS,
+                    "name": ROWS_DATASET,
                     "mark": { "type": "rect", "tooltip": { "content": "data" } },
                     "encoding": {
                         "color": { "field": "value", "type": "quantitative", "title": self.quantity,
-                                   "scale": { "scheme": "viridis", "reverse": !self.more_is_better } },
+                                   "scale": { "scheme": "viridis", "reverse": !self.is_more_better } },
                     },
                 },
                 {
-                    "transform": [{ "filter": format!("datum.mark === '{CLIFF}'") }],
-                    "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": Family::Missed.colour() },
+                    "transform": [{ "filter": format!("datum.mark === '{CLIFF_MARK}'") }],
+                    "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": StageFamily::MissedRevolution.colour() },
                 },
                 // Over the frames beside it.
                 {
-                    "transform": [{ "filter": format!("datum.mark === '{}' || datum.mark === '{SAFE}'", self.label) }],
+                    "transform": [{ "filter": format!("datum.mark === '{}' || datum.mark === '{SAFE_MARK}'", self.best_label) }],
                     "mark": { "type": "rect", "filled": false, "strokeWidth": 3.5, "stroke": "currentColor" },
                 },
                 {
@@ -166,14 +171,14 @@ impl Surface {
 
 /// Returns the colours of frames: the best in the colour of writes, the cliff in that of a missed
 /// revolution.
-fn frame() -> Value {
+fn build_frame_layer() -> Value {
     json!({
-        "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": Family::Missed.colour() },
+        "condition": { "test": format!("datum.mark === '{CLIFF_MARK}'"), "value": StageFamily::MissedRevolution.colour() },
         "value": "currentColor",
     })
 }
 
-fn curve_layer(across: &str, quantity: &str) -> Value {
+fn build_curve_layer(across: &str, quantity: &str) -> Value {
     json!({
         "height": 280,
         "encoding": {
@@ -183,10 +188,10 @@ fn curve_layer(across: &str, quantity: &str) -> Value {
         "layer": [
             { "mark": { "type": "line", "strokeWidth": 2 } },
             {
-                "name": ROWS,
+                "name": ROWS_DATASET,
                 "mark": { "type": "point", "filled": true, "size": 80, "opacity": 1, "strokeWidth": 3,
                           "tooltip": { "content": "data" } },
-                "encoding": { "stroke": frame() },
+                "encoding": { "stroke": build_frame_layer() },
             },
         ],
     })

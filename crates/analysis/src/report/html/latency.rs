@@ -1,22 +1,22 @@
 //! Chart of call latencies: percentiles on an axis that gives the slowest one in ten thousand as
 //! much room as the others.
 
-use super::chart::{Chart, ROWS, slug};
+use super::chart::{Chart, ROWS_DATASET, slugify};
 use super::log_axis;
 use crate::replay;
-use crate::report::view::View;
+use crate::report::view::RunView;
 use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
 use serde_json::{Value, json};
 
 /// Number of points of the curve for each factor of ten in the share of slower calls, from a half
 /// to one in ten thousand.
-const STEPS_PER_TENTH: i32 = 8;
+const STEPS_PER_NINE: i32 = 8;
 
 /// Function that returns the latencies of one kind of call.
 type LatencyHistogram = fn(&WorkerMeasure) -> &Histogram;
 
 /// Builds one curve for each program and kind of call; `None` where no call was timed.
-pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
+pub(super) fn build_chart(view: &RunView<'_>) -> Option<Chart> {
     let mut rows = Vec::new();
     for row in &view.rows {
         let kinds: [(&str, LatencyHistogram); 2] = [
@@ -25,18 +25,21 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         ];
         for (kind, of) in kinds {
             let merged = merge_histograms(row.result, of);
-            let series = format!("{}, {kind}", super::chart_title(view, row));
-            rows.extend(histogram_rows(&series, &merged));
+            let series = format!("{}, {kind}", super::format_chart_title(view, row));
+            rows.extend(build_histogram_rows(&series, &merged));
         }
-        for (kind, merged) in response_histograms(row.result) {
-            let series = format!("{}, {kind}", super::chart_title(view, row));
-            rows.extend(histogram_rows(&series, &merged));
+        for (kind, merged) in list_response_histograms(row.result) {
+            let series = format!("{}, {kind}", super::format_chart_title(view, row));
+            rows.extend(build_histogram_rows(&series, &merged));
         }
     }
-    if let (Some((_, held)), Some(row)) = (replay::of_run(view.run), view.rows.first()) {
-        for (kind, response) in replay::responses(held) {
-            let series = format!("{}, {kind} in the trace", super::chart_title(view, row));
-            rows.extend(histogram_rows(&series, response));
+    if let (Some((_, held)), Some(row)) = (replay::replay_of_run(view.run), view.rows.first()) {
+        for (kind, response) in replay::list_responses(held) {
+            let series = format!(
+                "{}, {kind} in the trace",
+                super::format_chart_title(view, row)
+            );
+            rows.extend(build_histogram_rows(&series, response));
         }
     }
     if rows.is_empty() {
@@ -51,19 +54,19 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
                 "axis": { "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001],
                           "labelExpr": "format(100 - 100 * datum.value, '~r') + '%'" },
             },
-            "y": log_axis::milliseconds(&rows),
+            "y": log_axis::build_millisecond_axis(&rows),
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
         "layer": [
             { "mark": { "type": "line", "strokeWidth": 2, "interpolate": "step-before" } },
-            { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
+            { "name": ROWS_DATASET, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
                                       "tooltip": { "content": "data" } } },
         ],
     });
-    let name = format!("latency-{}", slug(&view.run.id));
+    let name = format!("latency-{}", slugify(&view.run.id));
     let title = "Latency of a call".to_owned();
-    Some(Chart::new(&name, title, rows, drawn).caption(
+    Some(Chart::new(&name, title, rows, drawn).with_caption(
         "Over all kept repetitions. The slowest calls are at the right: one in a hundred at 99 %, one in ten thousand at 99.99 %.",
     ))
 }
@@ -78,7 +81,7 @@ fn merge_histograms(result: &ProgramResult, latency_histogram: LatencyHistogram)
 
 /// Returns the response times of each operation that occurred, for a program with several requests
 /// in flight.
-fn response_histograms(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
+fn list_response_histograms(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     let loads = || result.kept().flat_map(Repetition::loads);
     let Some(first) = loads().next() else {
         return Vec::new();
@@ -96,9 +99,9 @@ fn response_histograms(result: &ProgramResult) -> Vec<(&'static str, Histogram)>
 }
 
 /// Returns the data of a latency curve: the percentiles that the number of calls supports.
-fn histogram_rows(series: &str, histogram: &Histogram) -> Vec<Value> {
-    let shares = (0..=4 * STEPS_PER_TENTH)
-        .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));
+fn build_histogram_rows(series: &str, histogram: &Histogram) -> Vec<Value> {
+    let shares = (0..=4 * STEPS_PER_NINE)
+        .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_NINE)));
     shares
         .map(|share| (share, 100.0 - 100.0 * share))
         .filter(|(_, percentile)| histogram.tells(*percentile))
@@ -121,18 +124,18 @@ mod tests {
     #[test]
     fn a_curve_ends_where_the_calls_do() {
         let few: Histogram = (1..=100).map(Nanoseconds).collect();
-        let curve = histogram_rows("few", &few);
+        let curve = build_histogram_rows("few", &few);
         let last = curve.last().unwrap();
         assert!((last["percentile"].as_f64().unwrap() - 99.0).abs() < 1e-9);
         assert_eq!(last["ms"], 99.0 / 1e6);
-        assert_eq!(curve.len(), 1 + 2 * STEPS_PER_TENTH as usize);
+        assert_eq!(curve.len(), 1 + 2 * STEPS_PER_NINE as usize);
     }
 
     #[test]
     fn ten_thousand_calls_reach_the_end_of_the_axis() {
         let many: Histogram = (1..=10_000).map(Nanoseconds).collect();
-        let last = histogram_rows("many", &many).pop().unwrap();
+        let last = build_histogram_rows("many", &many).pop().unwrap();
         assert!((last["percentile"].as_f64().unwrap() - 99.99).abs() < 1e-9);
-        assert!(super::histogram_rows("none", &Histogram::new()).is_empty());
+        assert!(super::build_histogram_rows("none", &Histogram::new()).is_empty());
     }
 }

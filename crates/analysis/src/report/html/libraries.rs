@@ -5,7 +5,7 @@ pub(super) const VERSIONS: &str = include_str!("../../../assets/VERSIONS");
 pub(super) const LICENCES: &str = include_str!("../../../assets/LICENCES");
 
 /// Names and texts of the libraries, the texts compressed by gzip.
-pub(super) const ALL: [(&str, &[u8]); 3] = [
+pub(super) const LIBRARIES: [(&str, &[u8]); 3] = [
     ("vega", include_bytes!("../../../assets/vega.min.js.gz")),
     (
         "vega-lite",
@@ -17,10 +17,11 @@ pub(super) const ALL: [(&str, &[u8]); 3] = [
     ),
 ];
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_DIGITS: &[u8; 64] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Encodes bytes in Base 64 by RFC 4648.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(super) fn encode_base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
         let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
@@ -28,7 +29,7 @@ pub(super) fn base64(bytes: &[u8]) -> String {
         for digit in 0..4 {
             let value = bits >> (18 - 6 * digit) & 63;
             out.push(if digit <= three.len() {
-                char::from(DIGITS[value as usize])
+                char::from(BASE64_DIGITS[value as usize])
             } else {
                 '='
             });
@@ -50,8 +51,8 @@ mod tests {
             ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
         ] {
-            assert_eq!(super::base64(plain.as_bytes()), coded);
+            assert_eq!(super::encode_base64(plain.as_bytes()), coded);
         }
-        assert_eq!(super::base64(&[0xfb, 0xff]), "+/8=");
+        assert_eq!(super::encode_base64(&[0xfb, 0xff]), "+/8=");
     }
 }

@@ -4,29 +4,29 @@
 use serde_json::{Value, json};
 
 /// Maximum number of lines of a chart. Beyond it only powers of ten are drawn.
-const LINES_MAX: usize = 7;
+const GRID_LINE_COUNT_MAX: usize = 7;
 
 /// Returns the logarithmic y axis for the field `ms` of these rows of data.
-pub(super) fn milliseconds(rows: &[Value]) -> Value {
+pub(super) fn build_millisecond_axis(rows: &[Value]) -> Value {
     let values = rows.iter().filter_map(|row| row["ms"].as_f64());
-    let lines = grid_lines(values);
+    let lines = choose_grid_lines(values);
     json!({
         "field": "ms", "type": "quantitative", "title": "milliseconds",
-        "scale": { "type": "log", "nice": false, "domain": [lines.low, lines.high] },
-        "axis": { "labelExpr": "format(datum.value, '~f')", "values": lines.between },
+        "scale": { "type": "log", "nice": false, "domain": [lines.axis_min, lines.axis_max] },
+        "axis": { "labelExpr": "format(datum.value, '~f')", "values": lines.line_values },
     })
 }
 
 /// Ends of a logarithmic axis, and the numbers along it.
 struct GridLines {
-    low: f64,
-    high: f64,
-    between: Vec<f64>,
+    axis_min: f64,
+    axis_max: f64,
+    line_values: Vec<f64>,
 }
 
 /// Computes the ends and numbers of a logarithmic axis for some values, of which only those above
 /// zero count. An axis has at least two numbers.
-fn grid_lines(values: impl Iterator<Item = f64>) -> GridLines {
+fn choose_grid_lines(values: impl Iterator<Item = f64>) -> GridLines {
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for value in values.filter(|value| *value > 0.0) {
         (least, most) = (least.min(value), most.max(value));
@@ -46,9 +46,9 @@ fn grid_lines(values: impl Iterator<Item = f64>) -> GridLines {
     let between = &steps[below..=above];
     let is_power = |step: &&f64| format!("{step:e}").starts_with('1');
     GridLines {
-        low: between[0],
-        high: between[between.len() - 1],
-        between: match between.len() > LINES_MAX {
+        axis_min: between[0],
+        axis_max: between[between.len() - 1],
+        line_values: match between.len() > GRID_LINE_COUNT_MAX {
             true => between.iter().filter(is_power).copied().collect(),
             false => between.to_vec(),
         },
@@ -69,9 +69,9 @@ mod tests {
             (&[], 1.0, 2.0, &[1.0, 2.0]),
             (&[0.03, 104.0], 0.02, 200.0, &[0.1, 1.0, 10.0, 100.0]),
         ] {
-            let found = grid_lines(values.iter().copied());
-            assert_eq!((found.low, found.high), (low, high), "{values:?}");
-            assert_eq!(found.between, between, "{values:?}");
+            let found = choose_grid_lines(values.iter().copied());
+            assert_eq!((found.axis_min, found.axis_max), (low, high), "{values:?}");
+            assert_eq!(found.line_values, between, "{values:?}");
         }
     }
 }

@@ -1,107 +1,111 @@
 //! Frame of the HTML page around its content.
 
 use super::{blocks, escape, libraries};
-use crate::report::document::Block;
+use crate::report::document::DocumentBlock;
 use crate::report::run_table;
-use crate::report::view::View;
+use crate::report::view::RunView;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const STYLE_SHEET: &str = include_str!("page.css");
+const PAGE_SCRIPT: &str = include_str!("page.js");
 
 /// Content security policy: the page may fetch nothing. Vega compiles its expressions and needs
 /// `unsafe-eval` for that.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
                       'unsafe-eval'; img-src data:";
 
 /// HTML page of a report under construction.
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     title: String,
     body: String,
 }
 
-impl Page {
+impl HtmlPage {
     pub(super) fn new(title: &str) -> Self {
         Self {
             title: title.to_owned(),
             body: format!(
                 "<p class=\"quiet\">diskperf</p>\n<h1>{}</h1>\n",
-                escape::text(title)
+                escape::escape_text(title)
             ),
         }
     }
 
     /// Writes links to the sections of the page, with name and title of each.
-    pub(super) fn contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
+    pub(super) fn add_contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
         self.body += "<nav>";
         for (anchor, title) in sections {
-            self.body += &format!("<a href=\"#{anchor}\">{}</a> ", escape::text(&title));
+            self.body += &format!("<a href=\"#{anchor}\">{}</a> ", escape::escape_text(&title));
         }
         self.body += "</nav>\n";
     }
 
     /// Begins a section of the page that links lead to.
-    pub(super) fn section(&mut self, anchor: &str, title: &str) {
-        self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::text(title));
+    pub(super) fn add_section(&mut self, anchor: &str, title: &str) {
+        self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::escape_text(title));
     }
 
     /// Begins a part of a section of the page.
-    pub(super) fn part(&mut self, title: &str) {
-        self.body += &format!("<h3>{}</h3>\n", escape::text(title));
+    pub(super) fn add_part_heading(&mut self, title: &str) {
+        self.body += &format!("<h3>{}</h3>\n", escape::escape_text(title));
     }
 
     /// Writes the facts about a run: caches, drives, amount of work and protocol.
-    pub(super) fn facts(&mut self, view: &View<'_>) {
-        for block in run_table::heading(view) {
+    pub(super) fn add_facts(&mut self, view: &RunView<'_>) {
+        for block in run_table::build_heading(view) {
             // The heading is the page's, or the section's.
             match block {
-                Block::Heading(title) => {
-                    self.body += &format!("<p class=\"quiet\">{}</p>\n", escape::text(&title));
+                DocumentBlock::Heading(title) => {
+                    self.body +=
+                        &format!("<p class=\"quiet\">{}</p>\n", escape::escape_text(&title));
                 }
-                other => self.blocks(&[other]),
+                other => self.add_blocks(&[other]),
             }
         }
     }
 
-    pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        self.body += &blocks::html(blocks);
+    pub(super) fn add_blocks(&mut self, blocks: &[DocumentBlock]) {
+        self.body += &blocks::render_blocks(blocks);
     }
 
     /// Writes blocks that are less important than the content above them.
-    pub(super) fn remarks(&mut self, blocks: &[Block]) {
-        self.body += &format!("<div class=\"remarks\">{}</div>\n", blocks::html(blocks));
+    pub(super) fn add_remarks(&mut self, blocks: &[DocumentBlock]) {
+        self.body += &format!(
+            "<div class=\"remarks\">{}</div>\n",
+            blocks::render_blocks(blocks)
+        );
     }
 
     /// Writes blocks that are folded until the reader opens them.
-    pub(super) fn folded(&mut self, summary: &str, blocks: &[Block]) {
+    pub(super) fn add_folded_blocks(&mut self, summary: &str, blocks: &[DocumentBlock]) {
         if !blocks.is_empty() {
-            let content = blocks::html(blocks);
-            let summary = escape::text(summary);
+            let content = blocks::render_blocks(blocks);
+            let summary = escape::escape_text(summary);
             self.body += &format!("<details><summary>{summary}</summary>{content}</details>\n");
         }
     }
 
-    pub(super) fn paragraph(&mut self, text: &str) {
-        self.body += &format!("<p>{}</p>\n", escape::text(text));
+    pub(super) fn add_paragraph(&mut self, text: &str) {
+        self.body += &format!("<p>{}</p>\n", escape::escape_text(text));
     }
 
-    pub(super) fn list(&mut self, remarks: &[String]) {
-        self.body += &blocks::list(remarks);
+    pub(super) fn add_list(&mut self, remarks: &[String]) {
+        self.body += &blocks::render_list(remarks);
     }
 
     /// Writes content that is already HTML to the page.
-    pub(super) fn html(&mut self, html: &str) {
+    pub(super) fn add_html(&mut self, html: &str) {
         self.body += html;
     }
 
     /// Returns the finished page with everything that it needs.
     pub(super) fn finish(self) -> String {
         let Self { title, body } = self;
-        let title = escape::text(&title);
+        let title = escape::escape_text(&title);
         let version = env!("CARGO_PKG_VERSION");
-        let libraries: String = libraries::ALL
+        let libraries: String = libraries::LIBRARIES
             .iter()
             .map(|(name, packed)| {
-                let coded = libraries::base64(packed);
+                let coded = libraries::encode_base64(packed);
                 format!("<script type=\"text/plain\" id=\"{name}\">{coded}</script>\n")
             })
             .collect();
@@ -109,15 +113,15 @@ impl Page {
         let versions: Vec<&str> = versions.filter_map(|line| line.split(' ').next()).collect();
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n\
+             <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE_SHEET}</style>\n\
              </head>\n<body>\n{body}\
              <details class=\"screen\"><summary class=\"quiet\">Written by diskperf {version}; charts drawn by {}, whose licences these are</summary>\n\
              <pre>{}</pre></details>\n\
-             {libraries}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-            escape::text(&versions.join(", ")),
-            escape::text(libraries::LICENCES),
+             {libraries}<script>\n{PAGE_SCRIPT}</script>\n</body>\n</html>\n",
+            escape::escape_text(&versions.join(", ")),
+            escape::escape_text(libraries::LICENCES),
         )
     }
 }

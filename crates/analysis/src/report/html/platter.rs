@@ -8,27 +8,27 @@
 mod drawing;
 mod mark;
 
-pub(super) use drawing::figure;
+pub(super) use drawing::render_figure;
 
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
 /// Revolutions that the platter picture shows before the event of interest.
-const REVOLUTIONS_BEFORE: f64 = 2.0;
+const REVOLUTIONS_BEFORE_EVENT: f64 = 2.0;
 /// Revolutions that the platter picture shows in all.
 const REVOLUTIONS_SHOWN: u32 = 9;
 
 /// Content of the platter picture of a trace.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Picture {
+pub struct PlatterPicture {
     /// Rotation of the drawn drive: its period and phase.
     drive: TracedDrive,
     /// Index of the drive, counted from 0.
-    number: u32,
+    drive_index: u32,
     /// Slots of the track that the shown request accesses.
-    slots: u32,
+    slots_per_track: u32,
     /// Revolution of the first line, as [`TracedDrive::revolutions`] counts.
-    first: f64,
+    first_revolution: f64,
     /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
     /// Background work of the drive's arm in the shown revolutions.
@@ -36,15 +36,15 @@ pub struct Picture {
     /// Activities of the processor in the shown revolutions.
     processor_work: Vec<ProcessorActivity>,
     /// Missed revolution that the picture shows, if any was missed.
-    missed: Option<MissedRevolutionShown>,
+    missed_revolution: Option<MissedRevolutionShown>,
 }
 
 /// Interval in which the processor worked or was hindered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ProcessorActivity {
     stage: Stage,
-    from: Nanoseconds,
-    until: Nanoseconds,
+    start: Nanoseconds,
+    end: Nanoseconds,
 }
 
 /// Missed revolution that the platter picture shows.
@@ -54,15 +54,15 @@ struct MissedRevolutionShown {
     /// Time at which the sector passed the heads before the request was ready: the missed deadline.
     deadline: Nanoseconds,
     /// Time at which the request that missed its sector was ready.
-    ready: Nanoseconds,
+    ready_at: Nanoseconds,
     /// Number of requests that lost a revolution to the same deadline.
-    requests: usize,
-    of: usize,
+    missed_request_count: usize,
+    total_request_count: usize,
 }
 
-impl Picture {
+impl PlatterPicture {
     /// Selects the content of the platter picture from a trace; `None` without requests of a disk.
-    pub(super) fn of(trace: &Trace) -> Option<Self> {
+    pub(super) fn from_trace(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace
             .processes
@@ -90,24 +90,24 @@ impl Picture {
             Some(MissedRevolutionShown {
                 stage,
                 deadline: deadline.min(ready),
-                ready,
-                requests: losers.len(),
-                of: requests.len(),
+                ready_at: ready,
+                missed_request_count: losers.len(),
+                total_request_count: requests.len(),
             })
         });
         // Of a request that waited long for its turn, the wait is not it.
         let about = missed.map_or(shown.issued, |missed| missed.deadline);
         let least = drive.revolutions(opened).floor();
-        let first = (drive.revolutions(about).floor() - REVOLUTIONS_BEFORE).max(least);
+        let first = (drive.revolutions(about).floor() - REVOLUTIONS_BEFORE_EVENT).max(least);
         let last = first + f64::from(REVOLUTIONS_SHOWN);
         let within = |from: Nanoseconds, until: Nanoseconds| {
             drive.revolutions(until) > first && drive.revolutions(from) < last
         };
         Some(Self {
             drive,
-            number: shown.drive,
-            slots: shown.on_disk()?.slots,
-            first,
+            drive_index: shown.drive,
+            slots_per_track: shown.on_disk()?.slots,
+            first_revolution: first,
             requests: trace
                 .requests
                 .iter()
@@ -120,20 +120,24 @@ impl Picture {
                 .filter(|one| one.drive == shown.drive && within(one.from, one.until()))
                 .cloned()
                 .collect(),
-            processor_work: processor_activities(trace, within),
-            missed,
+            processor_work: list_processor_activities(trace, within),
+            missed_revolution: missed,
         })
     }
 }
 
-fn is_missed(stage: Stage) -> bool {
+fn is_missed_stage(stage: Stage) -> bool {
     matches!(stage, Stage::MissedRevolution(_))
 }
 
 /// Returns the deadline whose misses cost the programs the most time. Where no program waited, it
 /// is the one that cost the drives the most.
 fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
-    let missed = || Stage::ALL.into_iter().filter(|stage| is_missed(*stage));
+    let missed = || {
+        Stage::ALL
+            .into_iter()
+            .filter(|stage| is_missed_stage(*stage))
+    };
     let cost = |stage: Stage| {
         let of = |(other, from, until): (Stage, Nanoseconds, Nanoseconds)| match other == stage {
             true => until.0 - from.0,
@@ -154,23 +158,27 @@ fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<
 }
 
 /// Returns the activities of the processor for programs and interrupts.
-fn processor_activities(
+fn list_processor_activities(
     trace: &Trace,
     within: impl Fn(Nanoseconds, Nanoseconds) -> bool,
 ) -> Vec<ProcessorActivity> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let of_programs = of_programs.filter(|(stage, ..)| {
-        let family = super::family::Family::from_stage(*stage);
+        let family = super::family::StageFamily::from_stage(*stage);
         // What a program waits for is the drive's line.
-        family == super::family::Family::Processor && *stage != Stage::Completion
+        family == super::family::StageFamily::Processor && *stage != Stage::Completion
             || *stage == Stage::MemoryContention
     });
     let handlers = trace.handlers.iter();
     let of_handlers = handlers.map(|one| (one.stage, one.from, one.until));
     let all = of_programs.chain(of_handlers);
-    all.map(|(stage, from, until)| ProcessorActivity { stage, from, until })
-        .filter(|one| within(one.from, one.until))
-        .collect()
+    all.map(|(stage, from, until)| ProcessorActivity {
+        stage,
+        start: from,
+        end: until,
+    })
+    .filter(|one| within(one.start, one.end))
+    .collect()
 }
 
 #[cfg(test)]

@@ -2,22 +2,22 @@
 
 use super::escape;
 use crate::report::details;
-use crate::report::formatting::shell_word;
+use crate::report::formatting::quote_shell_word;
 use diskperf_timeline::{Run, World};
 
-pub(super) fn environment(run: &Run) -> Vec<String> {
+pub(super) fn list_environment_differences(run: &Run) -> Vec<String> {
     match run.world {
-        World::Host => details::environment(&run.environment),
-        World::Model => modelled(run),
+        World::Host => details::describe_environment(&run.environment),
+        World::Model => build_model_command(run),
     }
 }
 
-fn modelled(run: &Run) -> Vec<String> {
+fn build_model_command(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     for place in &run.environment.places {
         lines.push(place.path.clone());
-        lines.extend(place.filesystem.as_ref().map(details::filesystem));
-        lines.extend(place.devices.iter().map(details::device));
+        lines.extend(place.filesystem.as_ref().map(details::describe_filesystem));
+        lines.extend(place.devices.iter().map(details::describe_device));
     }
     if let Some(model) = &run.model {
         let names: Vec<&str> = model.catalogue.keys().map(String::as_str).collect();
@@ -31,13 +31,13 @@ fn modelled(run: &Run) -> Vec<String> {
 }
 
 /// Formats the command of the run, with the conditions for the same figures.
-pub(super) fn repeat(run: &Run) -> String {
+pub(super) fn build_repeat_command(run: &Run) -> String {
     let command: Vec<String> = run
         .command_line
         .iter()
-        .map(|word| shell_word(word))
+        .map(|word| quote_shell_word(word))
         .collect();
-    let mut lines = details::origin(run);
+    let mut lines = details::describe_origin(run);
     // The command stands above, where it can be copied.
     lines.retain(|line| !line.starts_with("command line: "));
     if let Some(model) = &run.model {
@@ -46,9 +46,12 @@ pub(super) fn repeat(run: &Run) -> String {
             model.model_version, model.fingerprint
         ));
     }
-    let items = super::blocks::list(&lines);
+    let items = super::blocks::render_list(&lines);
     match command.is_empty() {
         true => items,
-        false => format!("<pre>{}</pre>\n{items}", escape::text(&command.join(" "))),
+        false => format!(
+            "<pre>{}</pre>\n{items}",
+            escape::escape_text(&command.join(" "))
+        ),
     }
 }

@@ -1,41 +1,41 @@
 //! Charts of the accuracy card: printed against modelled figures, and errors by document and
 //! system.
 
-use super::chart::{Chart, ROWS, label_limit};
-use crate::accuracy::{Card, Cell, Quantity};
+use super::chart::{Chart, ROWS_DATASET, label_limit_expression};
+use crate::accuracy::{AccuracyCard, AccuracyCell, CellQuantity};
 use serde_json::{Value, json};
 
 /// Half the width of the band for accurate figures, as a share.
-const BAND_SHARE: f64 = 0.1;
+const BAND_ERROR_SHARE: f64 = 0.1;
 
 /// Half the width of the band for accurate CPU shares, in points.
-const BAND_POINTS: f64 = 10.0;
+const BAND_ERROR_POINTS: f64 = 10.0;
 
 /// Builds a chart of throughput, one of all other quantities on a logarithmic scale, one of CPU
 /// shares, and one of errors.
-pub(super) fn charts(card: &Card) -> Vec<Chart> {
-    let rates = |cell: &&Cell| cell.quantity == Quantity::KbPerS;
-    let shares = |cell: &&Cell| cell.quantity == Quantity::CpuPercent;
-    let others = |cell: &&Cell| !rates(cell) && !shares(cell);
+pub(super) fn build_charts(card: &AccuracyCard) -> Vec<Chart> {
+    let rates = |cell: &&AccuracyCell| cell.quantity == CellQuantity::KbPerS;
+    let shares = |cell: &&AccuracyCell| cell.quantity == CellQuantity::CpuPercent;
+    let others = |cell: &&AccuracyCell| !rates(cell) && !shares(cell);
     let both = || {
         card.cells
             .iter()
-            .filter(|cell| printed_and_modelled(cell).is_some())
+            .filter(|cell| printed_and_modelled_values(cell).is_some())
     };
-    let errors: Vec<&Cell> = both().filter(|cell| !shares(cell)).collect();
+    let errors: Vec<&AccuracyCell> = both().filter(|cell| !shares(cell)).collect();
     [
-        logarithmic_chart(
+        build_logarithmic_chart(
             "throughput",
             "Throughput in KB/s",
             &both().filter(rates).collect::<Vec<_>>(),
         ),
-        linear_chart(&both().filter(shares).collect::<Vec<_>>()),
-        logarithmic_chart(
+        build_linear_chart(&both().filter(shares).collect::<Vec<_>>()),
+        build_logarithmic_chart(
             "others",
             "Other quantities",
             &both().filter(others).collect::<Vec<_>>(),
         ),
-        chart_by_system(&errors),
+        build_system_chart(&errors),
     ]
     .into_iter()
     .flatten()
@@ -44,41 +44,43 @@ pub(super) fn charts(card: &Card) -> Vec<Chart> {
 
 /// Returns the published and the modelled value of a number, where it has both and both have a
 /// logarithm.
-fn printed_and_modelled(cell: &Cell) -> Option<(f64, f64)> {
-    let (printed, modelled) = (cell.printed?, cell.modelled?);
-    let drawn = printed > 0.0 && (modelled > 0.0 || cell.quantity == Quantity::CpuPercent);
+fn printed_and_modelled_values(cell: &AccuracyCell) -> Option<(f64, f64)> {
+    let (printed, modelled) = (cell.printed_value?, cell.modelled_value?);
+    let drawn = printed > 0.0 && (modelled > 0.0 || cell.quantity == CellQuantity::CpuPercent);
     drawn.then_some((printed, modelled))
 }
 
-fn cell_system(cell: &Cell) -> &str {
+fn system_of_cell(cell: &AccuracyCell) -> &str {
     cell.target.as_deref().unwrap_or("no system")
 }
 
-fn row(cell: &Cell) -> Option<Value> {
-    let (printed, modelled) = printed_and_modelled(cell)?;
+fn build_row(cell: &AccuracyCell) -> Option<Value> {
+    let (printed, modelled) = printed_and_modelled_values(cell)?;
     let words = |text: &Option<String>| text.clone().unwrap_or_default();
     Some(json!({
         "id": cell.id,
         "document": cell.published,
-        "system": cell_system(cell),
+        "system": system_of_cell(cell),
         "program": words(&cell.test),
         "filesystem": words(&cell.filesystem),
         "drives": cell.drives,
-        "quantity": cell.quantity.words(),
-        "counts": if cell.counts() { "counts" } else { "does not count" },
+        "quantity": cell.quantity.label(),
+        "counts": if cell.counts_in_score() { "counts" } else { "does not count" },
         "printed": printed,
         "modelled": modelled,
         "error": cell.error,
     }))
 }
 
-fn rows(cells: &[&Cell]) -> Vec<Value> {
-    cells.iter().filter_map(|cell| row(cell)).collect()
+fn build_rows(cells: &[&AccuracyCell]) -> Vec<Value> {
+    cells.iter().filter_map(|cell| build_row(cell)).collect()
 }
 
 /// Returns the minimum and the maximum of the published and modelled values, with a margin.
-fn value_range(cells: &[&Cell]) -> (f64, f64) {
-    let figures = cells.iter().filter_map(|cell| printed_and_modelled(cell));
+fn find_value_range(cells: &[&AccuracyCell]) -> (f64, f64) {
+    let figures = cells
+        .iter()
+        .filter_map(|cell| printed_and_modelled_values(cell));
     figures.fold((f64::MAX, 0.0), |(low, high), (printed, modelled)| {
         (
             low.min(printed).min(modelled),
@@ -88,7 +90,7 @@ fn value_range(cells: &[&Cell]) -> (f64, f64) {
 }
 
 /// Returns the layers of a scatter plot, with the diagonal of exact agreement and a band around it.
-fn scatter(band: Value, scale: &Value, words: &str) -> Value {
+fn build_scatter_view(band: Value, scale: &Value, words: &str) -> Value {
     let axis = |field: &str| {
         json!({ "field": field, "type": "quantitative", "title": format!("{field}{words}"),
                 "scale": scale, "axis": { "labelExpr": "format(datum.value, '~f')", "tickCount": 6 } })
@@ -111,7 +113,7 @@ fn scatter(band: Value, scale: &Value, words: &str) -> Value {
                 "encoding": { "x": axis("printed"), "y": { "field": "printed", "type": "quantitative", "scale": scale } },
             },
             {
-                "name": ROWS,
+                "name": ROWS_DATASET,
                 "mark": { "type": "point", "filled": true, "size": 50, "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": axis("printed"),
@@ -130,16 +132,16 @@ fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     })
 }
 
-fn logarithmic_chart(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
-    let rows = rows(cells);
+fn build_logarithmic_chart(name: &str, title: &str, cells: &[&AccuracyCell]) -> Option<Chart> {
+    let rows = build_rows(cells);
     if rows.is_empty() {
         return None;
     }
-    let (low, high) = value_range(cells);
+    let (low, high) = find_value_range(cells);
     let (low, high) = (low * 0.8, high * 1.25);
-    let edge = |printed: f64| json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) });
+    let edge = |printed: f64| json!({ "printed": printed, "low": printed * (1.0 - BAND_ERROR_SHARE), "high": printed * (1.0 + BAND_ERROR_SHARE) });
     let scale = json!({ "type": "log", "domain": [low, high], "nice": false, "clamp": true });
-    let view = scatter(json!([edge(low), edge(high)]), &scale, "");
+    let view = build_scatter_view(json!([edge(low), edge(high)]), &scale, "");
     Some(
         Chart::new(
             &format!("accuracy-{name}"),
@@ -147,37 +149,37 @@ fn logarithmic_chart(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> 
             rows,
             view,
         )
-        .caption(
+        .with_caption(
             "Both axes are logarithmic; the grey band is 10 % to each side of what was printed.",
         ),
     )
 }
 
-fn linear_chart(cells: &[&Cell]) -> Option<Chart> {
-    let rows = rows(cells);
+fn build_linear_chart(cells: &[&AccuracyCell]) -> Option<Chart> {
+    let rows = build_rows(cells);
     if rows.is_empty() {
         return None;
     }
-    let (_, high) = value_range(cells);
+    let (_, high) = find_value_range(cells);
     let high = high * 1.05;
-    let edge = |printed: f64| json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS });
+    let edge = |printed: f64| json!({ "printed": printed, "low": (printed - BAND_ERROR_POINTS).max(0.0), "high": printed + BAND_ERROR_POINTS });
     let scale = json!({ "domain": [0, high], "nice": false, "clamp": true });
-    let band = json!([edge(0.0), edge(BAND_POINTS), edge(high)]);
+    let band = json!([edge(0.0), edge(BAND_ERROR_POINTS), edge(high)]);
     Some(
         Chart::new(
             "accuracy-cpu",
             "CPU share in percent: printed against modelled".to_owned(),
             rows,
-            scatter(band, &scale, ""),
+            build_scatter_view(band, &scale, ""),
         )
-        .caption("The grey band is 10 points to each side of what was printed; two drives' shares add up."),
+        .with_caption("The grey band is 10 points to each side of what was printed; two drives' shares add up."),
     )
 }
 
 /// Builds a chart of the errors of modelled figures, with one row of points for each system.
-fn chart_by_system(cells: &[&Cell]) -> Option<Chart> {
-    let of_cell = |cell: &&Cell| {
-        let mut row = row(cell)?;
+fn build_system_chart(cells: &[&AccuracyCell]) -> Option<Chart> {
+    let of_cell = |cell: &&AccuracyCell| {
+        let mut row = build_row(cell)?;
         row["error_percent"] = json!(100.0 * cell.error?);
         Some(row)
     };
@@ -185,10 +187,10 @@ fn chart_by_system(cells: &[&Cell]) -> Option<Chart> {
     if rows.is_empty() {
         return None;
     }
-    let mut systems: Vec<&str> = cells.iter().map(|cell| cell_system(cell)).collect();
+    let mut systems: Vec<&str> = cells.iter().map(|cell| system_of_cell(cell)).collect();
     systems.sort_unstable();
     systems.dedup();
-    let limit = 100.0 * BAND_SHARE;
+    let limit = 100.0 * BAND_ERROR_SHARE;
     let view = json!({
         "height": 20 * systems.len(),
         "layer": [
@@ -201,12 +203,12 @@ fn chart_by_system(cells: &[&Cell]) -> Option<Chart> {
                 },
             },
             {
-                "name": ROWS,
+                "name": ROWS_DATASET,
                 "mark": { "type": "point", "filled": true, "size": 45, "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "error_percent", "type": "quantitative" },
                     "y": { "field": "system", "type": "nominal", "title": null, "sort": null,
-                           "axis": { "labelLimit": label_limit() } },
+                           "axis": { "labelLimit": label_limit_expression() } },
                     "color": { "field": "document", "type": "nominal", "title": null,
                                "scale": { "scheme": "tableau10" } },
                     "opacity": { "field": "counts", "type": "ordinal", "title": null,
@@ -222,7 +224,7 @@ fn chart_by_system(cells: &[&Cell]) -> Option<Chart> {
             rows,
             view,
         )
-        .caption("Every figure but CPU shares; the grey band is 10 % to each side.")
-        .wide(),
+        .with_caption("Every figure but CPU shares; the grey band is 10 % to each side.")
+        .with_full_width(),
     )
 }

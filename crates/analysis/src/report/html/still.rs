@@ -7,10 +7,10 @@ mod colours;
 mod marks;
 mod scale;
 
-use super::chart::{Chart, ROWS};
+use super::chart::{Chart, ROWS_DATASET};
 use super::escape;
 use diskperf_timeline::printable_line;
-use scale::Scale;
+use scale::AxisScale;
 use serde_json::Value;
 
 const CHART_WIDTH_WIDE: f64 = 900.0;
@@ -20,77 +20,77 @@ const CHART_WIDTH_NARROW: f64 = 480.0;
 const CHARACTER_WIDTH: f64 = 6.3;
 
 /// Margin to the right of the drawing area in pixels, for half of the last label.
-const RIGHT: f64 = 24.0;
+const RIGHT_MARGIN: f64 = 24.0;
 
 /// Width of the labels to the right of bars in pixels.
 const LABEL_SPACE_WIDTH: f64 = 120.0;
 
 /// Draws the static picture of a chart as an HTML element.
-pub(super) fn picture(chart: &Chart) -> String {
-    let drawing = Drawing::from_spec(
-        &chart.spec,
-        if chart.wide {
+pub(super) fn draw_chart(chart: &Chart) -> String {
+    let drawing = StillDrawing::from_spec(
+        &chart.vega_spec,
+        if chart.is_wide {
             CHART_WIDTH_WIDE
         } else {
             CHART_WIDTH_NARROW
         },
     );
-    let (legend, top) = axes::legend(&drawing);
+    let (legend, top) = axes::draw_legend(&drawing);
     let layers: String = drawing
         .layers
         .iter()
-        .map(|one| marks::group(&drawing, one))
+        .map(|one| marks::draw_layer(&drawing, one))
         .collect();
-    let below = axes::BELOW;
+    let below = axes::SPACE_BELOW_AXIS;
     format!(
         "<svg class=\"still\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {:.0} {:.0}\">{legend}\
          <g transform=\"translate({:.1} {top:.1})\">{}{layers}</g></svg>",
-        escape::text(&chart.title),
-        drawing.total,
-        top + drawing.height + below,
-        drawing.left,
-        axes::axes(&drawing),
+        escape::escape_text(&chart.title),
+        drawing.total_width,
+        top + drawing.plot_height + below,
+        drawing.plot_left,
+        axes::draw_axes(&drawing),
     )
 }
 
 /// Chart to be drawn as a static picture, with the scales of its axes.
-struct Drawing<'s> {
+struct StillDrawing<'s> {
     layers: Vec<DrawingLayer<'s>>,
-    x: Scale,
-    y: Scale,
+    x: AxisScale,
+    y: AxisScale,
     /// Names that stack the bars of one band below each other.
-    offsets: Vec<String>,
+    offset_names: Vec<String>,
     /// Total width of the picture in pixels.
-    total: f64,
-    left: f64,
-    width: f64,
-    height: f64,
+    total_width: f64,
+    plot_left: f64,
+    plot_width: f64,
+    plot_height: f64,
 }
 
-impl<'s> Drawing<'s> {
+impl<'s> StillDrawing<'s> {
     fn from_spec(spec: &'s Value, total: f64) -> Self {
         let layers = DrawingLayer::from_spec(spec);
         let (x, y) = (
-            Scale::from_layers(&layers, "x"),
-            Scale::from_layers(&layers, "y"),
+            AxisScale::from_layers(&layers, "x"),
+            AxisScale::from_layers(&layers, "y"),
         );
-        let labels = y.ticks(axes::definition(&layers, "y", "axis"));
+        let labels = y.list_ticks(axes::find_channel_definition(&layers, "y", "axis"));
         let longest = labels.iter().map(|(_, text)| text.chars().count()).max();
         let left = longest.unwrap_or(0) as f64 * CHARACTER_WIDTH + 34.0;
         let left = left.min(0.4 * total);
         let mut drawing = Self {
-            offsets: scale::names(&layers, "yOffset"),
+            offset_names: scale::list_names(&layers, "yOffset"),
             x,
             y,
-            total,
-            left,
-            width: total - left - RIGHT,
-            height: spec["height"].as_f64().unwrap_or(260.0),
+            total_width: total,
+            plot_left: left,
+            plot_width: total - left - RIGHT_MARGIN,
+            plot_height: spec["height"].as_f64().unwrap_or(260.0),
             layers,
         };
-        let has_labels = |layer: &DrawingLayer<'_>| layer.kind() == "text";
+        let has_labels = |layer: &DrawingLayer<'_>| layer.mark_kind() == "text";
         if drawing.layers.iter().any(has_labels) {
-            let width = drawing.width;
+            let width = drawing.plot_width;
             drawing
                 .x
                 .widen(width / (width - LABEL_SPACE_WIDTH).max(0.5 * width));
@@ -99,20 +99,20 @@ impl<'s> Drawing<'s> {
     }
 
     /// Returns the horizontal distance of a value from the y axis in pixels.
-    fn x(&self, value: &Value) -> Option<f64> {
-        Some(self.x.position(value)? * self.width)
+    fn x_position(&self, value: &Value) -> Option<f64> {
+        Some(self.x.position(value)? * self.plot_width)
     }
 
     /// Returns the vertical distance of a value from the top in pixels: numbers run upwards, names
     /// downwards.
-    fn y(&self, value: &Value) -> Option<f64> {
+    fn y_position(&self, value: &Value) -> Option<f64> {
         let share = self.y.position(value)?;
         let from_top = if self.y.has_names() {
             share
         } else {
             1.0 - share
         };
-        Some(from_top * self.height)
+        Some(from_top * self.plot_height)
     }
 }
 
@@ -138,20 +138,20 @@ impl<'s> DrawingLayer<'s> {
                 own_encoding: &layer["encoding"],
                 shared_encoding: &spec["encoding"],
                 rows,
-                is_rows: layer["name"] == ROWS,
+                is_rows: layer["name"] == ROWS_DATASET,
             }
         };
         let layers = spec["layer"].as_array();
         layers.into_iter().flatten().map(layer).collect()
     }
 
-    fn kind(&self) -> &'s str {
+    fn mark_kind(&self) -> &'s str {
         self.mark["type"].as_str().unwrap_or_default()
     }
 
     /// Returns the definition of a visual property (Vega-Lite channel) in a chart's layer; null
     /// where there is none.
-    fn channel(&self, name: &str) -> &'s Value {
+    fn encoding_channel(&self, name: &str) -> &'s Value {
         match &self.own_encoding[name] {
             Value::Null => &self.shared_encoding[name],
             own => own,
@@ -159,12 +159,12 @@ impl<'s> DrawingLayer<'s> {
     }
 
     /// Returns the value in a row of data that determines a visual property.
-    fn value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
-        row.get(self.channel(name)["field"].as_str()?)
+    fn field_value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
+        row.get(self.encoding_channel(name)["field"].as_str()?)
     }
 }
 
-fn words(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value.as_str() {
         Some(text) => printable_line(text).into_owned(),
         None => value.to_string(),

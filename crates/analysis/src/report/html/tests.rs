@@ -1,21 +1,23 @@
 use super::*;
-use crate::fixtures::load::today26;
-use crate::fixtures::{ffs83, read, result, run, seqread89};
+use crate::fixtures::load::build_today26_run;
+use crate::fixtures::{
+    build_ffs83_run, build_result, build_run, build_seqread89_run, read_repetition,
+};
 use diskperf_timeline::{Deadline, Ledger, Stage};
 use serde_json::Value;
 
-fn reported(run: Run) -> Reported {
-    Reported {
+fn reported(run: Run) -> ReportedRun {
+    ReportedRun {
         run,
-        printed: Vec::new(),
-        pictures: Vec::new(),
-        no_pictures: None,
+        printed_figures: Vec::new(),
+        pictures_by_result: Vec::new(),
+        no_pictures_reason: None,
     }
 }
 
 /// A modelled run with ledgers, of a system that a document is about.
-fn modelled() -> Reported {
-    let mut run = ffs83("aaaa", "vax780-sc780-eagle");
+fn modelled() -> ReportedRun {
+    let mut run = build_ffs83_run("aaaa", "vax780-sc780-eagle");
     run.world = World::Model;
     for worker in run
         .results
@@ -29,58 +31,63 @@ fn modelled() -> Reported {
         table[Stage::MediaTransfer.index()] = 250_000_000;
         worker.ledger = Ledger::from_table(&table);
     }
-    let printed = Printed {
-        published: "a document, T1".to_owned(),
+    let printed = PrintedFigure {
+        document: "a document, T1".to_owned(),
         program: "read_8192".to_owned(),
         filesystem: run.results[0].filesystem.clone(),
         drives: 1,
         kb_per_s: 500.0,
         cpu_percent: Some(70.0),
     };
-    let on_two = Printed {
+    let on_two = PrintedFigure {
         drives: 2,
         ..printed.clone()
     };
-    Reported {
-        printed: vec![printed, on_two],
+    ReportedRun {
+        printed_figures: vec![printed, on_two],
         ..reported(run)
     }
 }
 
 /// A run of two programs, of which the first changes between two speeds.
-fn of_two_modes(id: &str) -> Reported {
+fn of_two_modes(id: &str) -> ReportedRun {
     let speed = |number: u32| match number % 3 {
         0 => 400.0,
         _ => 800.0 + f64::from(number),
     };
     let size_bytes = 1 << 20;
-    let changing = (0..20).map(|number| read(size_bytes, speed(number), 10.0));
-    let steady = (0..20).map(|number| read(size_bytes, 800.0 + f64::from(number), 10.0));
+    let changing = (0..20).map(|number| read_repetition(size_bytes, speed(number), 10.0));
+    let steady = (0..20).map(|number| read_repetition(size_bytes, 800.0 + f64::from(number), 10.0));
     let results = vec![
-        result("read_8192", 0, changing.collect()),
-        result("read_512", 1, steady.collect()),
+        build_result("read_8192", 0, changing.collect()),
+        build_result("read_512", 1, steady.collect()),
     ];
-    reported(run(id, "suite", "/mnt", results))
+    reported(build_run(id, "suite", "/mnt", results))
 }
 
 /// A chart of every kind but those of the accuracy card.
 pub(super) fn all_charts() -> Vec<Chart> {
-    let mut all = charts(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
-    all.extend(charts(&[of_two_modes("eeee"), of_two_modes("ffff")]));
+    let mut all = build_charts(&[
+        modelled(),
+        reported(build_seqread89_run("bbbb", "/dev/sda")),
+    ]);
+    all.extend(build_charts(&[of_two_modes("eeee"), of_two_modes("ffff")]));
     let mut many = modelled();
     many.run.results = [many.run.results.clone(), many.run.results].concat();
     many.run.results.extend_from_within(..1);
-    all.extend(charts(&[many]));
-    all.extend(charts(&[reported(today26("cccc", "/var/tmp", 1.0))]));
+    all.extend(build_charts(&[many]));
+    all.extend(build_charts(&[reported(build_today26_run(
+        "cccc", "/var/tmp", 1.0,
+    ))]));
     for rows in [1, 2] {
         let tuned = crate::tuning::tests::tuned(rows, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
-        all.extend(Surface::from_tuned(&tuned).unwrap().chart());
+        all.extend(TuningSurface::from_tuned(&tuned).unwrap().build_chart());
     }
     all
 }
 
 pub(super) fn rows(chart: &Chart) -> &[Value] {
-    chart.spec["data"]["values"].as_array().unwrap()
+    chart.vega_spec["data"]["values"].as_array().unwrap()
 }
 
 fn name_stage<'c>(charts: &'c [Chart], prefix: &str) -> Vec<&'c Chart> {
@@ -90,17 +97,20 @@ fn name_stage<'c>(charts: &'c [Chart], prefix: &str) -> Vec<&'c Chart> {
 
 #[test]
 fn charts_stand_by_themselves() {
-    let charts = charts(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    let charts = build_charts(&[
+        modelled(),
+        reported(build_seqread89_run("bbbb", "/dev/sda")),
+    ]);
     let mut names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), charts.len(), "{names:?}");
     for chart in &charts {
-        assert!(chart.rows() > 0, "{}", chart.name);
-        let layers = chart.spec["layer"].as_array().unwrap();
-        let drawn = layers.iter().filter(|layer| layer["name"] == ROWS);
+        assert!(chart.row_count() > 0, "{}", chart.name);
+        let layers = chart.vega_spec["layer"].as_array().unwrap();
+        let drawn = layers.iter().filter(|layer| layer["name"] == ROWS_DATASET);
         assert_eq!(drawn.count(), 1, "{}", chart.name);
-        let text = chart.spec.to_string();
+        let text = chart.vega_spec.to_string();
         assert!(
             !text.contains("var(--"),
             "{}: a colour of the page",
@@ -111,7 +121,7 @@ fn charts_stand_by_themselves() {
 
 #[test]
 fn printed_stands_before_modelled() {
-    let charts = charts(&[modelled()]);
+    let charts = build_charts(&[modelled()]);
     let bars = rows(name_stage(&charts, "throughput-")[0]);
     let of_program = bars.iter().filter(|bar| bar["program"] == "read_8192");
     let of_program: Vec<_> = of_program
@@ -138,22 +148,25 @@ fn printed_stands_before_modelled() {
 
 #[test]
 fn runs_of_the_same_programs_have_verdicts() {
-    let alone = page(&[modelled()]);
+    let alone = render_page(&[modelled()]);
     assert!(!alone.contains("id=\"comparison\""));
-    let both = page(&[reported(ffs83("bbbb", "/a")), reported(ffs83("cccc", "/b"))]);
+    let both = render_page(&[
+        reported(build_ffs83_run("bbbb", "/a")),
+        reported(build_ffs83_run("cccc", "/b")),
+    ]);
     let (_, verdicts) = both.split_once("id=\"comparison\"").unwrap();
     for part in ["read_8192", "ratio"] {
         assert!(verdicts.contains(part), "{part}");
     }
-    let other = page(&[
-        reported(ffs83("bbbb", "/a")),
-        reported(seqread89("dddd", "/dev/sda")),
+    let other = render_page(&[
+        reported(build_ffs83_run("bbbb", "/a")),
+        reported(build_seqread89_run("dddd", "/dev/sda")),
     ]);
     assert!(!other.contains("id=\"comparison\""), "nothing is in both");
-    let with_other = page(&[
-        reported(ffs83("bbbb", "/a")),
-        reported(seqread89("dddd", "/dev/sda")),
-        reported(ffs83("cccc", "/b")),
+    let with_other = render_page(&[
+        reported(build_ffs83_run("bbbb", "/a")),
+        reported(build_seqread89_run("dddd", "/dev/sda")),
+        reported(build_ffs83_run("cccc", "/b")),
     ]);
     assert!(with_other.contains("id=\"comparison\""));
     assert!(!with_other.contains("not compared: seqread"));
@@ -161,7 +174,7 @@ fn runs_of_the_same_programs_have_verdicts() {
 
 #[test]
 fn repetitions_about_two_levels_are_drawn_one_by_one() {
-    let alone = charts(&[of_two_modes("eeee")]);
+    let alone = build_charts(&[of_two_modes("eeee")]);
     let drawn = name_stage(&alone, "repetitions-");
     assert_eq!(drawn.len(), 1, "what is steady needs no picture");
     assert!(drawn[0].title.contains("two modes"), "{}", drawn[0].title);
@@ -169,26 +182,26 @@ fn repetitions_about_two_levels_are_drawn_one_by_one() {
     let slow = speeds.flatten().filter(|speed| *speed < 600.0);
     assert_eq!((rows(drawn[0]).len(), slow.count()), (20, 7));
     assert!(name_stage(&alone, "pair-").is_empty());
-    assert!(page(&[of_two_modes("eeee")]).contains("data-chart=\"repetitions-eeee-0\""));
+    assert!(render_page(&[of_two_modes("eeee")]).contains("data-chart=\"repetitions-eeee-0\""));
 
     let both = [of_two_modes("eeee"), of_two_modes("ffff")];
-    let compared = charts(&both);
+    let compared = build_charts(&both);
     let pairs = name_stage(&compared, "pair-");
     assert_eq!(pairs.len(), 1);
     assert_eq!(rows(pairs[0]).len(), 2 * 20);
-    assert!(page(&both).contains("data-chart=\"pair-1-0\""));
+    assert!(render_page(&both).contains("data-chart=\"pair-1-0\""));
 }
 
 #[test]
 fn bars_do_not_overlap() {
-    let other = Reported {
+    let other = ReportedRun {
         run: Run {
             target: "vax750-sc750-eagle".to_owned(),
             ..modelled().run
         },
         ..modelled()
     };
-    let charts = charts(&[modelled(), other]);
+    let charts = build_charts(&[modelled(), other]);
     let bars = rows(name_stage(&charts, "throughput-")[0]).iter();
     let mut places: Vec<String> = bars
         .map(|bar| format!("{} {}", bar["program"], bar["series"]))
@@ -201,7 +214,7 @@ fn bars_do_not_overlap() {
 
 #[test]
 fn speeds_far_apart_get_two_charts() {
-    let mut fast = reported(ffs83("bbbb", "/fast"));
+    let mut fast = reported(build_ffs83_run("bbbb", "/fast"));
     for worker in fast
         .run
         .results
@@ -211,16 +224,16 @@ fn speeds_far_apart_get_two_charts() {
     {
         worker.elapsed.0 /= 1000;
     }
-    let slow = reported(ffs83("cccc", "/slow"));
-    let alike = charts(&[slow.clone(), reported(ffs83("dddd", "/other"))]);
+    let slow = reported(build_ffs83_run("cccc", "/slow"));
+    let alike = build_charts(&[slow.clone(), reported(build_ffs83_run("dddd", "/other"))]);
     assert_eq!(name_stage(&alike, "throughput-").len(), 1);
-    let apart = charts(&[slow, fast]);
+    let apart = build_charts(&[slow, fast]);
     assert_eq!(name_stage(&apart, "throughput-").len(), 2);
 }
 
 #[test]
 fn a_waterfall_ends_at_the_elapsed_time() {
-    let charts = charts(&[modelled()]);
+    let charts = build_charts(&[modelled()]);
     let ledgers = name_stage(&charts, "ledger-");
     assert_eq!(ledgers.len(), 4);
     let steps = rows(ledgers[0]);
@@ -235,7 +248,7 @@ fn a_waterfall_ends_at_the_elapsed_time() {
 
 #[test]
 fn call_sizes_have_a_point_for_each_layer_and_size() {
-    let charts = charts(&[reported(seqread89("bbbb", "/dev/sda"))]);
+    let charts = build_charts(&[reported(build_seqread89_run("bbbb", "/dev/sda"))]);
     let curves = name_stage(&charts, "call-sizes-");
     assert_eq!(rows(curves[0]).len(), 5 * 5);
     assert!(
@@ -246,7 +259,10 @@ fn call_sizes_have_a_point_for_each_layer_and_size() {
 
 #[test]
 fn a_page_says_everything_and_fetches_nothing() {
-    let page = page(&[modelled(), reported(seqread89("bbbb", "/dev/sda"))]);
+    let page = render_page(&[
+        modelled(),
+        reported(build_seqread89_run("bbbb", "/dev/sda")),
+    ]);
     for part in [
         "<title>2 runs</title>",
         "How to repeat it",
@@ -276,9 +292,9 @@ fn hostile_words_are_text_everywhere() {
     one.run.notes.push(evil.to_owned());
     one.run.results[0].program = evil.to_owned();
     one.run.environment.kernel = evil.to_owned();
-    one.printed[0].published = evil.to_owned();
-    one.no_pictures = Some(evil.to_owned());
-    let page = page(&[one]);
+    one.printed_figures[0].document = evil.to_owned();
+    one.no_pictures_reason = Some(evil.to_owned());
+    let page = render_page(&[one]);
     assert!(!page.contains("alert(1)</script>"));
     assert!(!page.contains("</script><script>alert"));
     let scripts = page.matches("<script").count();
@@ -293,7 +309,10 @@ fn hostile_words_are_text_everywhere() {
 #[test]
 fn the_feet_of_all_cliffs_are_marked() {
     let tuned = crate::tuning::tests::tuned(2, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
-    let chart = Surface::from_tuned(&tuned).unwrap().chart().unwrap();
+    let chart = TuningSurface::from_tuned(&tuned)
+        .unwrap()
+        .build_chart()
+        .unwrap();
     let marks: Vec<_> = rows(&chart)
         .iter()
         .map(|row| {
@@ -315,7 +334,7 @@ fn the_feet_of_all_cliffs_are_marked() {
             ("2", "3", "cliff"),
         ]
     );
-    assert!(super::tuned(&tuned).contains("a cliff"));
+    assert!(super::render_tuning(&tuned).contains("a cliff"));
 }
 
 #[test]
@@ -323,7 +342,7 @@ fn pictures_are_of_all_programs_or_of_those_that_lose_the_most() {
     let mut run = modelled().run;
     let all: Vec<usize> = (0..run.results.len()).collect();
     assert!(all.len() < 8, "{all:?}");
-    assert_eq!(worth_a_picture(&run), all);
+    assert_eq!(choose_pictured_results(&run), all);
     // Of more than are drawn, the ones that lose nothing are left out.
     while run.results.len() < 9 {
         run.results.push(run.results[1].clone());
@@ -334,7 +353,7 @@ fn pictures_are_of_all_programs_or_of_those_that_lose_the_most() {
         table[Stage::Copy.index()] = 1;
         worker.ledger = Ledger::from_table(&table);
     }
-    assert_eq!(worth_a_picture(&run), [0, 1, 2, 3, 5, 6, 7, 8]);
+    assert_eq!(choose_pictured_results(&run), [0, 1, 2, 3, 5, 6, 7, 8]);
     // Dies are drawn large: of the ones that lose the most, or of the first.
     let device = diskperf_timeline::Device {
         rotational: Some(false),
@@ -345,17 +364,17 @@ fn pictures_are_of_all_programs_or_of_those_that_lose_the_most() {
         filesystem: None,
         devices: vec![device],
     }];
-    assert_eq!(worth_a_picture(&run), [0, 1, 2]);
+    assert_eq!(choose_pictured_results(&run), [0, 1, 2]);
     let idle = run.results[4].clone();
     run.results = vec![idle.clone(), idle];
-    assert_eq!(worth_a_picture(&run), [0]);
+    assert_eq!(choose_pictured_results(&run), [0]);
     run.results.clear();
-    assert!(worth_a_picture(&run).is_empty());
+    assert!(choose_pictured_results(&run).is_empty());
 }
 
 #[test]
 fn several_requests_under_way_have_a_course_and_a_distribution() {
-    let charts = charts(&[reported(today26("cccc", "/var/tmp", 1.0))]);
+    let charts = build_charts(&[reported(build_today26_run("cccc", "/var/tmp", 1.0))]);
     let names: Vec<&str> = charts.iter().map(|chart| chart.name.as_str()).collect();
     assert_eq!(
         names,
@@ -370,12 +389,12 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
     let of = |prefix: &str| {
         name_stage(&charts, prefix)
             .iter()
-            .map(|one| one.rows())
+            .map(|one| one.row_count())
             .sum::<usize>()
     };
     assert_eq!((of("iops"), of("p99")), (15, 15));
     // Two intervals are no course.
-    let mut short = today26("cccc", "/var/tmp", 1.0);
+    let mut short = build_today26_run("cccc", "/var/tmp", 1.0);
     for one in short
         .results
         .iter_mut()
@@ -389,13 +408,13 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
             load.series.truncate(2);
         }
     }
-    let short = super::charts(&[reported(short)]);
+    let short = super::build_charts(&[reported(short)]);
     assert!(short.iter().all(|one| !one.name.contains("over-time")));
     let latency = rows(&charts[3]);
     for kind in ["4 KiB random read, QD1, read", "log_append depth=1, sync"] {
         assert!(latency.iter().any(|row| row["series"] == kind), "{kind}");
     }
-    let page = page(&[reported(today26("cccc", "/var/tmp", 1.0))]);
+    let page = render_page(&[reported(build_today26_run("cccc", "/var/tmp", 1.0))]);
     // What stands below a program is further in.
     assert!(page.contains("<th scope=\"row\">  read</th>") && page.contains("white-space: pre;"));
     assert!(page.contains("Over time") && page.contains("data-chart=\"p99-over-time-cccc\""));

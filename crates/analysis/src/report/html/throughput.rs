@@ -1,11 +1,11 @@
 //! Bar charts of throughput with intervals: published beside modelled beside measured figures.
 
-use super::Reported;
-use super::chart::{Chart, ROWS, label_limit};
+use super::ReportedRun;
+use super::chart::{Chart, ROWS_DATASET, label_limit_expression};
 use crate::report::figures;
 use crate::report::pivot;
-use crate::report::view::{Row, View};
-use crate::statistics::Method;
+use crate::report::view::{ResultRow, RunView};
+use crate::statistics::IntervalMethod;
 use diskperf_timeline::World;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(super) const RUN_COLOURS: [&str; 8] = [
     "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
 ];
 
-struct Bar {
+struct ThroughputBar {
     program: String,
     series: String,
     kb_per_s: f64,
@@ -32,14 +32,14 @@ struct Bar {
     label: String,
 }
 
-impl Bar {
-    fn row(&self, limit: f64) -> Value {
+impl ThroughputBar {
+    fn build_row(&self, limit: f64) -> Value {
         let mut row = json!({
             "program": self.program,
             "series": self.series,
             "kb_per_s": self.kb_per_s,
             "label": self.label,
-            "label_at": self.end(limit),
+            "label_at": self.bar_end(limit),
         });
         if let Some((low, high)) = self.interval {
             row["low"] = json!(low);
@@ -51,14 +51,14 @@ impl Bar {
 
     /// Returns the end of a bar and of its interval's line. An interval of two repetitions may be
     /// very wide, so the line is cut at `limit`.
-    fn end(&self, limit: f64) -> f64 {
+    fn bar_end(&self, limit: f64) -> f64 {
         let high = self.interval.map_or(0.0, |(_, high)| high.min(limit));
         high.max(self.kb_per_s)
     }
 }
 
 /// Builds one chart for each suite, or more where its runs differ much in speed.
-pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
+pub(super) fn build_charts(views: &[RunView<'_>], reported: &[ReportedRun]) -> Vec<Chart> {
     let mut charts = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
     for view in views {
@@ -70,17 +70,19 @@ pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
         let runs = views.iter().zip(reported);
         let runs = runs.filter(|(view, _)| view.run.suite == suite);
         let alone = runs.clone().count() == 1;
-        let mut all: Vec<Vec<Bar>> = runs.map(|(view, one)| bars(view, one, alone)).collect();
+        let mut all: Vec<Vec<ThroughputBar>> = runs
+            .map(|(view, one)| build_bars(view, one, alone))
+            .collect();
         all.retain(|bars| !bars.is_empty());
         for (number, bars) in group_by_magnitude(all).into_iter().enumerate() {
-            charts.push(chart(suite, charts.len() + 1, number, &bars));
+            charts.push(build_chart(suite, charts.len() + 1, number, &bars));
         }
     }
     charts
 }
 
 /// Returns the bars of a run: the published figures of each program, then the measured one.
-fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
+fn build_bars(view: &RunView<'_>, reported: &ReportedRun, alone: bool) -> Vec<ThroughputBar> {
     // One document may be about several runs.
     let about = match alone {
         true => String::new(),
@@ -90,42 +92,42 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
         World::Host => "measured",
         World::Model => "modelled",
     };
-    let shown = |row: &&Row| {
+    let shown = |row: &&ResultRow| {
         // KB/s of requests of 4 KiB and of 1 MiB have no scale in common.
-        row.summary.kept > 0 && !pivot::is_pivoted(row.result) && row.summary.load.is_none()
+        row.summary.kept_count > 0 && !pivot::is_pivoted(row.result) && row.summary.load.is_none()
     };
     let mut bars = Vec::new();
     for row in view.rows.iter().filter(shown) {
-        let program = super::chart_title(view, row);
+        let program = super::format_chart_title(view, row);
         let printed = reported
-            .printed
+            .printed_figures
             .iter()
             .filter(|one| one.is_result_of(row.result));
         for printed in printed {
-            bars.push(Bar {
+            bars.push(ThroughputBar {
                 program: program.clone(),
-                series: format!("{PRINTED_PREFIX}{}{about}", printed.published),
+                series: format!("{PRINTED_PREFIX}{}{about}", printed.document),
                 kb_per_s: printed.kb_per_s,
                 interval: None,
                 label: match printed.cpu_percent {
                     Some(percent) => format!(
                         "{} {}",
-                        figures::speed(printed.kb_per_s),
-                        figures::cpu(percent)
+                        figures::format_kb_per_s(printed.kb_per_s),
+                        figures::format_cpu_percent(percent)
                     ),
-                    None => figures::speed(printed.kb_per_s),
+                    None => figures::format_kb_per_s(printed.kb_per_s),
                 },
             });
         }
-        let interval = row.summary.interval;
-        let interval = interval.filter(|interval| interval.method != Method::Exact);
-        let (speed, cpu) = figures::cell(row);
-        bars.push(Bar {
+        let interval = row.summary.speed_interval;
+        let interval = interval.filter(|interval| interval.method != IntervalMethod::ExactValue);
+        let (speed, cpu) = figures::format_cell(row);
+        bars.push(ThroughputBar {
             program,
             series: format!("{verb}: {}", view.name),
             kb_per_s: row.summary.kb_per_s,
-            interval: interval.map(|interval| (interval.low, interval.high)),
-            label: match figures::relative_half_width(&row.summary).as_str() {
+            interval: interval.map(|interval| (interval.min, interval.max)),
+            label: match figures::format_relative_half_width(&row.summary).as_str() {
                 "" => format!("{speed} {cpu}"),
                 relative_half_width => format!("{speed} {cpu} {relative_half_width}"),
             },
@@ -135,10 +137,10 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
 }
 
 /// Groups runs whose speeds fit one scale.
-fn group_by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
-    let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
+fn group_by_magnitude(mut runs: Vec<Vec<ThroughputBar>>) -> Vec<Vec<ThroughputBar>> {
+    let fastest = |bars: &[ThroughputBar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
     // The order of the runs stays within a chart.
-    let mut charts: Vec<Vec<Bar>> = Vec::new();
+    let mut charts: Vec<Vec<ThroughputBar>> = Vec::new();
     for bars in runs.drain(..) {
         let speed = fastest(&bars);
         let beside = charts.iter_mut().find(|chart| {
@@ -155,7 +157,7 @@ fn group_by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
 
 /// Returns the series of a bar chart in their order, with a colour for each. Published series are
 /// grey.
-fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
+fn choose_colours(bars: &[ThroughputBar]) -> (Vec<&str>, Vec<&'static str>) {
     let mut series: Vec<&str> = Vec::new();
     for bar in bars {
         if !series.contains(&bar.series.as_str()) {
@@ -171,35 +173,38 @@ fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
     (series, colours)
 }
 
-fn programs(bars: &[Bar]) -> usize {
+fn count_programs(bars: &[ThroughputBar]) -> usize {
     let mut programs: Vec<&str> = bars.iter().map(|bar| bar.program.as_str()).collect();
     programs.sort_unstable();
     programs.dedup();
     programs.len()
 }
 
-fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
+fn build_chart(suite: &str, number: usize, of_suite: usize, bars: &[ThroughputBar]) -> Chart {
     let title = match of_suite {
         0 => format!("{suite}: throughput"),
         _ => format!("{suite}: throughput, on another scale"),
     };
-    let (series, colours) = colours(bars);
+    let (series, colours) = choose_colours(bars);
     let fastest = bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
     let limit = INTERVAL_LINE_RATIO_MAX * fastest;
-    let rows: Vec<Value> = bars.iter().map(|bar| bar.row(limit)).collect();
-    let end = bars.iter().map(|bar| bar.end(limit)).fold(1e-3, f64::max);
+    let rows: Vec<Value> = bars.iter().map(|bar| bar.build_row(limit)).collect();
+    let end = bars
+        .iter()
+        .map(|bar| bar.bar_end(limit))
+        .fold(1e-3, f64::max);
     // What is written behind the longest bar takes so many pixels.
     let room = format!("{end} * width / max(width - 110, 90)");
     let mut view = json!({
-        "height": 18 * bars.len() + 10 * programs(bars),
+        "height": 18 * bars.len() + 10 * count_programs(bars),
         "encoding": {
             "y": { "field": "program", "type": "nominal", "sort": null, "title": null,
-                   "axis": { "ticks": false, "domain": false, "labelPadding": 8, "labelLimit": label_limit() } },
+                   "axis": { "ticks": false, "domain": false, "labelPadding": 8, "labelLimit": label_limit_expression() } },
             "yOffset": { "field": "series", "type": "nominal", "sort": null },
         },
         "layer": [
             {
-                "name": ROWS,
+                "name": ROWS_DATASET,
                 "mark": { "type": "bar", "tooltip": { "content": "data" } },
                 "encoding": {
                     "x": { "field": "kb_per_s", "type": "quantitative", "title": "KB/s",
@@ -231,9 +236,9 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
             },
         }));
     }
-    let chart = Chart::new(&format!("throughput-{number}"), title, rows, view).wide();
+    let chart = Chart::new(&format!("throughput-{number}"), title, rows, view).with_full_width();
     match number {
-        1 => chart.caption(
+        1 => chart.with_caption(
             "KB/s until the last call returned, with the CPU share of the elapsed time; the line \
              is the 95 % interval. A modelled figure is exact and has none.",
         ),

@@ -1,19 +1,19 @@
 //! Charts of a block trace: its course over time, its request sizes and its miss-ratio curve.
 
-use super::chart::{Chart, ROWS};
-use crate::trace::Trace;
+use super::chart::{Chart, ROWS_DATASET};
+use crate::trace::TraceReport;
 use diskperf_blocktrace::summary::ActivityInterval;
 use serde_json::{Value, json};
 
 /// Builds the charts of a trace for which it has data.
-pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
-    let mut all = rate_charts(trace);
-    all.extend(miss_ratio_chart(trace));
-    all.extend(size_chart(trace));
+pub(super) fn build_charts(trace: &TraceReport) -> Vec<Chart> {
+    let mut all = build_rate_charts(trace);
+    all.extend(build_miss_ratio_chart(trace));
+    all.extend(build_size_chart(trace));
     all
 }
 
-fn rate_charts(trace: &Trace) -> Vec<Chart> {
+fn build_rate_charts(trace: &TraceReport) -> Vec<Chart> {
     let of = &trace.summary;
     if of.series.intervals.len() < 2 {
         return Vec::new();
@@ -35,13 +35,13 @@ fn rate_charts(trace: &Trace) -> Vec<Chart> {
             "trace-requests",
             "Requests per second, over time".to_owned(),
             requests,
-            lines("requests per second"),
+            build_line_view("requests per second"),
         ),
         Chart::new(
             "trace-bytes",
             "Megabytes per second, over time".to_owned(),
             rows("bytes", &|one| per_second(one.bytes) / 1e6),
-            lines("MB/s (10^6 bytes)"),
+            build_line_view("MB/s (10^6 bytes)"),
         ),
     ];
     if of.depth.is_some() {
@@ -49,14 +49,14 @@ fn rate_charts(trace: &Trace) -> Vec<Chart> {
             "trace-depth",
             "Requests in flight, over time".to_owned(),
             rows("depth", &|one| one.depth),
-            lines("requests, on average"),
+            build_line_view("requests, on average"),
         );
         charts.push(depth);
     }
-    charts.into_iter().map(Chart::wide).collect()
+    charts.into_iter().map(Chart::with_full_width).collect()
 }
 
-fn lines(title: &str) -> Value {
+fn build_line_view(title: &str) -> Value {
     json!({
         "height": 200,
         "encoding": {
@@ -66,19 +66,19 @@ fn lines(title: &str) -> Value {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": line_layers(),
+        "layer": build_line_layers(),
     })
 }
 
-fn line_layers() -> Value {
+fn build_line_layers() -> Value {
     json!([
         { "mark": { "type": "line", "strokeWidth": 2 } },
-        { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
+        { "name": ROWS_DATASET, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
                                   "tooltip": { "content": "data" } } },
     ])
 }
 
-fn miss_ratio_chart(trace: &Trace) -> Option<Chart> {
+fn build_miss_ratio_chart(trace: &TraceReport) -> Option<Chart> {
     let reuse = trace.summary.reuse.as_ref()?;
     let points = reuse.miss_ratios.iter();
     let rows: Vec<Value> = points
@@ -100,17 +100,17 @@ fn miss_ratio_chart(trace: &Trace) -> Option<Chart> {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": line_layers(),
+        "layer": build_line_layers(),
     });
     let caption = match reuse.sampled_share < 1.0 {
         true => "By SHARDS, from a sample of the blocks; first uses are misses.",
         false => "Of all blocks; first uses are misses.",
     };
     let title = "Miss ratio of an LRU cache, by its size".to_owned();
-    Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
+    Some(Chart::new("trace-misses", title, rows, drawn).with_caption(caption))
 }
 
-fn size_chart(trace: &Trace) -> Option<Chart> {
+fn build_size_chart(trace: &TraceReport) -> Option<Chart> {
     let octaves = &trace.summary.size_octaves;
     let all: f64 = octaves.iter().map(|(_, count)| count).sum();
     let rows: Vec<Value> = octaves
@@ -134,7 +134,7 @@ fn size_chart(trace: &Trace) -> Option<Chart> {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": line_layers(),
+        "layer": build_line_layers(),
     });
     Some(Chart::new(
         "trace-sizes",

@@ -4,26 +4,28 @@ use super::*;
 fn compared() -> Comparison {
     let twenty = |speeds: &[f64]| -> Vec<Repetition> {
         let twenty = speeds.iter().cycle().take(20);
-        twenty.map(|speed| read(MIB, *speed, 50.0)).collect()
+        twenty
+            .map(|speed| read_repetition(MIB, *speed, 50.0))
+            .collect()
     };
     let of = |id: &str, target: &str, factor: f64| {
         let about = |speed: f64| twenty(&[speed, speed * 1.004, speed * 0.996]);
-        let mut slow = result("read_8192", 0, about(2_345_678.0 * factor));
+        let mut slow = build_result("read_8192", 0, about(2_345_678.0 * factor));
         slow.size_bytes = if factor < 1.0 { 2 * MIB } else { MIB };
         let modes = [900.0 * factor, 900.0 * factor, 720.0 * factor];
-        let few = [1.0, factor].map(|factor| read(MIB, 100.0 * factor, 50.0));
+        let few = [1.0, factor].map(|factor| read_repetition(MIB, 100.0 * factor, 50.0));
         let mut results = vec![
             slow,
-            result("rewrite_8192", 1, about(900.0)),
-            result("grow", 2, about(100.0 / factor)),
-            result("mix", 5, twenty(&modes)),
-            result("alternate", 6, few.to_vec()),
+            build_result("rewrite_8192", 1, about(900.0)),
+            build_result("grow", 2, about(100.0 / factor)),
+            build_result("mix", 5, twenty(&modes)),
+            build_result("alternate", 6, few.to_vec()),
         ];
-        results.extend(ffs83(id, target).results.drain(..1));
+        results.extend(build_ffs83_run(id, target).results.drain(..1));
         if factor < 1.0 {
             results.push(undisturbed_result("scan", 9, 5.0));
         }
-        run(id, "ffs83", target, results)
+        build_run(id, "ffs83", target, results)
     };
     let mut other = of("8c01d77a20", "/mnt", 0.6);
     other.environment.kernel = "Linux 6.12".to_owned();
@@ -31,13 +33,13 @@ fn compared() -> Comparison {
     compare(&[of("3fa85f6457", "/var/tmp", 1.0), other])
 }
 
-fn printed(format: Format) -> String {
-    comparison(&compared(), format, 80)
+fn printed(format: ReportFormat) -> String {
+    render_comparison(&compared(), format, 80)
 }
 
 #[test]
 fn a_comparison_as_a_table() {
-    assert_snapshot!(printed(Format::Table), @r"
+    assert_snapshot!(printed(ReportFormat::Table), @r"
     base: ffs83 on /var/tmp, run 3fa85f6457
     other: ffs83 on /mnt, run 8c01d77a20
 
@@ -80,7 +82,7 @@ fn a_comparison_as_a_table() {
 
 #[test]
 fn a_comparison_in_markdown() {
-    assert_snapshot!(printed(Format::Markdown), @r"
+    assert_snapshot!(printed(ReportFormat::Markdown), @r"
     ## base: ffs83 on /var/tmp, run 3fa85f6457
 
     - other: ffs83 on /mnt, run 8c01d77a20
@@ -113,7 +115,7 @@ fn a_comparison_in_markdown() {
 
 #[test]
 fn a_comparison_for_machines() {
-    assert_snapshot!(printed(Format::Csv).replace("\r\n", "\n"), @r#"
+    assert_snapshot!(printed(ReportFormat::Csv).replace("\r\n", "\n"), @r#"
     base,run,program,title,quantity,base_filesystem,filesystem,base_drives,drives,base_size_bytes,size_bytes,base_kept,kept,base_kb_per_s,kb_per_s,base_cpu_percent,cpu_percent,ratio,interval_low,interval_high,interval_confidence,interval_method,verdict,warnings
     3fa85f6457,8c01d77a20,read_8192,read_8192,kb_per_s,ext4/4096,ext4/4096,1,1,1048576,2097152,20,20,2345680.9919665004,1407407.3055984299,49.99988546479531,49.99993155382402,0.5999994502315213,0.40486456792099007,0.8891846034508563,0.99,Student t on the medians of quarters of two runs,slower,"sizes differ: 1 MiB, 2 MiB"
     3fa85f6457,8c01d77a20,rewrite_8192,rewrite_8192,kb_per_s,ext4/4096,ext4/4096,1,1,8388608,8388608,20,20,900.0000006152344,900.0000006152344,49.99999991175781,49.99999991175781,1,0.6747748981515987,1.4819756969906344,0.99,Student t on the medians of quarters of two runs,not sure below 49%,
@@ -123,7 +125,7 @@ fn a_comparison_for_machines() {
     3fa85f6457,8c01d77a20,mix,mix,kb_per_s,ext4/4096,ext4/4096,1,1,8388608,8388608,20,20,900.0000006152344,540.000000084375,49.99999986816406,49.99999994726563,0.5999999996835937,0.40486493867745627,0.8891854177254742,0.99,Student t on the medians of quarters of two runs,not sure: two modes,
     3fa85f6457,8c01d77a20,alternate,alternate,kb_per_s,ext4/4096,ext4/4096,1,1,8388608,8388608,2,2,100,80.00000000117188,50,49.99999999707031,0.8000000000117189,,,,,too few repetitions,
     "#);
-    let json: serde_json::Value = serde_json::from_str(&printed(Format::Json)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&printed(ReportFormat::Json)).unwrap();
     let worst = &json["comparison"]["worst_slowdown"];
     assert_eq!(worst["program"], "read_8192");
     assert!(

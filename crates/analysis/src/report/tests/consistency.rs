@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::quantity::Quantity;
-use crate::summary::Summary;
+use crate::summary::ResultSummary;
 use diskperf_timeline::{Arm, Block, Interleaved, LoadMeasure, WorkerMeasure};
 use proptest::prelude::*;
 
@@ -31,11 +31,13 @@ fn speeds() -> impl Strategy<Value = Vec<f64>> {
 
 fn of(id: &str, programs: &[Vec<f64>]) -> Run {
     let program = |(speeds, row): (&Vec<f64>, u32)| {
-        let repetitions = speeds.iter().map(|speed| read(MIB, *speed, 50.0));
-        result(&format!("program{row}"), row, repetitions.collect())
+        let repetitions = speeds
+            .iter()
+            .map(|speed| read_repetition(MIB, *speed, 50.0));
+        build_result(&format!("program{row}"), row, repetitions.collect())
     };
     let results = programs.iter().zip(0..).map(program).collect();
-    run(id, "suite", id, results)
+    build_run(id, "suite", id, results)
 }
 
 /// Programs with several requests under way that have these rates, for one second each;
@@ -62,10 +64,10 @@ fn loads(id: &str, programs: &[Vec<f64>], open_loop: bool) -> Run {
     };
     let program = |(speeds, row): (&Vec<f64>, u32)| {
         let repetitions = speeds.iter().map(repetition);
-        result(&format!("program{row}"), row, repetitions.collect())
+        build_result(&format!("program{row}"), row, repetitions.collect())
     };
     let results = programs.iter().zip(0..).map(program).collect();
-    run(id, "suite", id, results)
+    build_run(id, "suite", id, results)
 }
 
 /// The same as one arm, block by block.
@@ -222,22 +224,26 @@ fn check_printed(text: &str, rows: &[Row]) {
 
 fn check(two: &[Run]) {
     let compared = compare(two);
-    let rows = rows_of_json(&comparison(&compared, Format::Json, 0));
+    let rows = rows_of_json(&render_comparison(&compared, ReportFormat::Json, 0));
     rows.iter().for_each(Row::check);
-    let of_csv = rows_of_csv(&comparison(&compared, Format::Csv, 0).replace("\r\n", "\n"));
+    let of_csv =
+        rows_of_csv(&render_comparison(&compared, ReportFormat::Csv, 0).replace("\r\n", "\n"));
     of_csv.iter().for_each(Row::check);
     assert_eq!(format!("{rows:?}"), format!("{of_csv:?}"));
-    check_printed(&comparison(&compared, Format::Markdown, 0), &rows);
+    check_printed(
+        &render_comparison(&compared, ReportFormat::Markdown, 0),
+        &rows,
+    );
 }
 
 /// What stands beside a ratio is what the runs' own tables say.
 fn check_figures(two: &[Run]) {
     let compared = compare(two);
-    for pair in &compared.pairs {
+    for pair in &compared.result_pairs {
         for (run, side) in [(&two[0], &pair.base), (&two[1], &pair.other)] {
             let mut results = run.results.iter();
             let result = results.find(|one| one.title() == pair.title).unwrap();
-            let Some(load) = Summary::from_result(result).load else {
+            let Some(load) = ResultSummary::from_result(result).load else {
                 continue;
             };
             let response = load.response.as_ref();

@@ -1,39 +1,40 @@
 use super::*;
 use crate::interleave::{
-    Clock, Inputs, Interleave, Serial, SerialMethod, Service, Track, calculate,
+    ClockInterrupts, InterleaveInputs, InterleaveReport, SerialInput, SerialMethod, ServiceTimes,
+    TrackFormat, calculate_interleave,
 };
 
-fn inputs() -> Inputs {
-    Inputs {
-        track: Track {
+fn inputs() -> InterleaveInputs {
+    InterleaveInputs {
+        track: TrackFormat {
             rpm: 3600.0,
             sectors_per_track: 17,
             spare_sectors_per_track: 0,
             sector_bytes: 512,
         },
-        service: Service {
+        service: ServiceTimes {
             driver_ms: 0.6,
             system_call_ms: 1.8,
-            ..Service::default()
+            ..ServiceTimes::default()
         },
         cpu_speed: 1.0,
-        clock: Some(Clock {
-            hz: 60.0,
+        clock_interrupts: Some(ClockInterrupts {
+            frequency_hz: 60.0,
             tick_ms: 1.2,
         }),
-        serial: None,
-        read_ahead: false,
-        outstanding: 1,
+        serial_input: None,
+        has_read_ahead: false,
+        outstanding_reads: 1,
     }
 }
 
-fn found() -> Interleave {
-    calculate(&inputs(), None).unwrap()
+fn found() -> InterleaveReport {
+    calculate_interleave(&inputs(), None).unwrap()
 }
 
 #[test]
 fn an_interleave_factor() {
-    assert_snapshot!(interleave(&found(), Format::Table, 80, None), @r"
+    assert_snapshot!(render_interleave(&found(), ReportFormat::Table, 80, None), @r"
     Interleave: 17 sectors of 512 bytes, 3600 rpm: 16.667 ms a revolution, 0.980 ms
     a sector
     interlace time 2.400 ms = 2.45 sectors: factor 4 without interruptions; with
@@ -68,19 +69,19 @@ fn all_that_can_be_said_of_an_interleave_factor() {
     let mut inputs = inputs();
     inputs.track.spare_sectors_per_track = 1;
     inputs.cpu_speed = 2.0;
-    inputs.serial = Some(Serial {
-        lines: 2,
-        baud: 1200,
+    inputs.serial_input = Some(SerialInput {
+        line_count: 2,
+        baud_rate: 1200,
         method: SerialMethod::Dma,
         us_per_char: 0.0,
-        done_us_per_char: 225.0,
+        completion_us_per_char: 225.0,
         buffer_chars: 24,
         raw_wakeup_us: Some(100.0),
     });
-    inputs.read_ahead = true;
-    inputs.outstanding = 2;
-    let found = calculate(&inputs, Some(6)).unwrap();
-    assert_snapshot!(interleave(&found, Format::Table, 80, Some(6)), @r"
+    inputs.has_read_ahead = true;
+    inputs.outstanding_reads = 2;
+    let found = calculate_interleave(&inputs, Some(6)).unwrap();
+    assert_snapshot!(render_interleave(&found, ReportFormat::Table, 80, Some(6)), @r"
     Interleave: 17 sectors of 512 bytes and 1 spare, 3600 rpm: 16.667 ms a
     revolution, 0.926 ms a sector
     interlace time 1.200 ms (processor times divided by 2) = 1.30 sectors: factor 3
@@ -119,7 +120,7 @@ fn all_that_can_be_said_of_an_interleave_factor() {
 
 #[test]
 fn an_interleave_factor_for_other_programs() {
-    assert_snapshot!(interleave(&found(), Format::Csv, 0, None).replace("\r\n", "\n"), @r"
+    assert_snapshot!(render_interleave(&found(), ReportFormat::Csv, 0, None).replace("\r\n", "\n"), @r"
     factor,missed_share,lost_revolutions,kb_per_s,modelled_kb_per_s,recommended,responsible,service_ms,service_sectors,uninterrupted_factor
     1,1,1,28.333333333333332,,false,clock,2.4,2.448,4
     2,1,1,26.842105263157894,,false,clock,2.4,2.448,4
@@ -131,13 +132,13 @@ fn an_interleave_factor_for_other_programs() {
     8,0,0,63.75,,false,clock,2.4,2.448,4
     ");
     let json: serde_json::Value =
-        serde_json::from_str(&interleave(&found(), Format::Json, 0, None)).unwrap();
+        serde_json::from_str(&render_interleave(&found(), ReportFormat::Json, 0, None)).unwrap();
     assert_eq!(json["recommended"]["factor"], 5);
     assert_eq!(json["responsible"], "clock");
     assert_eq!(json["factor_without"], 4);
     assert_eq!(json["interruptions"][0]["interrupt"], "clock_tick");
     assert_eq!(json["factors"].as_array().unwrap().len(), 8);
     assert_eq!(json["inputs"]["serial"], serde_json::Value::Null);
-    let markdown = interleave(&found(), Format::Markdown, 0, None);
+    let markdown = render_interleave(&found(), ReportFormat::Markdown, 0, None);
     assert!(markdown.contains("| 5 | 0.0% |"), "{markdown}");
 }

@@ -1,28 +1,28 @@
 //! Programs with several requests under way.
 
 use super::*;
-use crate::fixtures::load::{Load, READS, today26};
-use crate::summary::Summary;
+use crate::fixtures::load::{LoadFixture, READ_LOAD, build_today26_run};
+use crate::summary::ResultSummary;
 
 fn open_loop(id: &str, target: &str, factor: f64) -> Run {
-    let load = Load {
-        open_loop: true,
+    let load = LoadFixture {
+        is_open_loop: true,
         response_us: 120.0 / factor,
-        ..READS
+        ..READ_LOAD
     };
-    let mut result = load.result("random", 0);
+    let mut result = load.build_result("random", 0);
     result.distinguishing.push("rate_iops".to_owned());
     result
         .parameters
         .insert("rate_iops".to_owned(), "2000".to_owned());
-    run(id, "random", target, vec![result])
+    build_run(id, "random", target, vec![result])
 }
 
 #[test]
 fn a_run_of_today() {
-    let text = runs(
-        &[today26("3fa85f6457", "/var/tmp", 1.0)],
-        Format::Table,
+    let text = render_runs(
+        &[build_today26_run("3fa85f6457", "/var/tmp", 1.0)],
+        ReportFormat::Table,
         100,
     );
     assert_snapshot!(text, @r"
@@ -55,11 +55,11 @@ fn a_run_of_today() {
 
 #[test]
 fn a_model_stands_below_the_drive() {
-    let mut model = today26("8c01d77a20", "bare-nvme-tlc", 1.7);
+    let mut model = build_today26_run("8c01d77a20", "bare-nvme-tlc", 1.7);
     model.world = World::Model;
     model.results.truncate(4);
-    let both = [today26("3fa85f6457", "/var/tmp", 1.0), model];
-    assert_snapshot!(runs(&both, Format::Table, 100), @r"
+    let both = [build_today26_run("3fa85f6457", "/var/tmp", 1.0), model];
+    assert_snapshot!(render_runs(&both, ReportFormat::Table, 100), @r"
     today26 on /var/tmp, run 3fa85f6457
     host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
@@ -101,7 +101,7 @@ fn a_model_stands_below_the_drive() {
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     no interval: a modelled figure is exact for its requests; another --seed draws others
     ");
-    assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
+    assert_snapshot!(render_runs(&both, ReportFormat::Markdown, 0), @r"
     ## today26 on /var/tmp, run 3fa85f6457
 
     host, O\_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
@@ -146,7 +146,7 @@ fn a_model_stands_below_the_drive() {
 #[test]
 fn an_open_loop_says_how_late_it_was() {
     let one = open_loop("3fa85f6457", "/var/tmp", 1.0);
-    assert_snapshot!(runs(&[one], Format::Table, 100), @r"
+    assert_snapshot!(render_runs(&[one], ReportFormat::Table, 100), @r"
     random on /var/tmp, run 3fa85f6457
     host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
@@ -171,10 +171,10 @@ fn an_open_loop_says_how_late_it_was() {
 #[test]
 fn a_comparison_has_the_slowest_beside_the_rate() {
     let two = [
-        today26("3fa85f6457", "/var/tmp", 1.0),
-        today26("8c01d77a20", "/mnt", 1.6),
+        build_today26_run("3fa85f6457", "/var/tmp", 1.0),
+        build_today26_run("8c01d77a20", "/mnt", 1.6),
     ];
-    assert_snapshot!(comparison(&compare(&two), Format::Table, 100), @r"
+    assert_snapshot!(render_comparison(&compare(&two), ReportFormat::Table, 100), @r"
     base: today26 on /var/tmp, run 3fa85f6457
     other: today26 on /mnt, run 8c01d77a20
 
@@ -204,7 +204,7 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
         open_loop("3fa85f6457", "/var/tmp", 1.0),
         open_loop("8c01d77a20", "/mnt", 0.5),
     ];
-    assert_snapshot!(comparison(&compare(&two), Format::Table, 100), @r"
+    assert_snapshot!(render_comparison(&compare(&two), ReportFormat::Table, 100), @r"
     base: random on /var/tmp, run 3fa85f6457
     other: random on /mnt, run 8c01d77a20
 
@@ -222,7 +222,7 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
     `diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a
       few percent
     ");
-    assert_snapshot!(comparison(&compare(&two), Format::Csv, 0).replace("\r\n", "\n"), @r#"
+    assert_snapshot!(render_comparison(&compare(&two), ReportFormat::Csv, 0).replace("\r\n", "\n"), @r#"
     base,run,program,title,quantity,base_filesystem,filesystem,base_drives,drives,base_size_bytes,size_bytes,base_kept,kept,base_kb_per_s,kb_per_s,base_cpu_percent,cpu_percent,base_figure,figure,base_p99_us,p99_us,ratio,interval_low,interval_high,interval_confidence,interval_method,verdict,warnings
     3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,"4 KiB random read, QD1, 2000/s",response_p50_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,120.57500000000002,241.15099999999998,698.367,1396.735,2.000008293593199,,,,,too few repetitions,
     3fa85f6457,8c01d77a20,random depth=1 rate_iops=2000,"4 KiB random read, QD1, 2000/s",response_p99_us,ext4/4096,ext4/4096,1,1,536870912,536870912,3,3,8000,8000,1.04,1.04,698.367,1396.735,698.367,1396.735,2.0000014319118744,,,,,too few repetitions,
@@ -231,9 +231,9 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
 
 #[test]
 fn details_split_the_response_and_show_the_course() {
-    let mut one = today26("3fa85f6457", "/var/tmp", 1.0);
+    let mut one = build_today26_run("3fa85f6457", "/var/tmp", 1.0);
     one.results.drain(..3);
-    assert_snapshot!(details(&one, 100), @r"
+    assert_snapshot!(render_details(&one, 100), @r"
     today26 on /var/tmp, run 3fa85f6457
     host, O_DIRECT, ext4/4096 on vda (QEMU HARDDISK), 512 MiB, median of 3 repetitions
 
@@ -339,7 +339,7 @@ fn details_split_the_response_and_show_the_course() {
     ▆█▅ log_append depth=1
     ");
     one.results.truncate(1);
-    assert_snapshot!(series(&[one], Format::Table, 100), @r"
+    assert_snapshot!(render_series(&[one], ReportFormat::Table, 100), @r"
     4 KiB random, 30 % writes, QD16: every 1.00 s of repetition 1
     at (s)  IOPS  MB/s      p99
     ─────────────────────────────────────────────────
@@ -352,9 +352,13 @@ fn details_split_the_response_and_show_the_course() {
 /// The fields that a result has because of its requests, with what it is to them.
 #[test]
 fn the_fields_of_the_contract() {
-    let one = today26("3fa85f6457", "/var/tmp", 1.0);
-    let json: serde_json::Value =
-        serde_json::from_str(&runs(std::slice::from_ref(&one), Format::Json, 0)).unwrap();
+    let one = build_today26_run("3fa85f6457", "/var/tmp", 1.0);
+    let json: serde_json::Value = serde_json::from_str(&render_runs(
+        std::slice::from_ref(&one),
+        ReportFormat::Json,
+        0,
+    ))
+    .unwrap();
     let result = &json["runs"][0]["results"][3];
     for (field, value) in [
         ("depth", 16.into()),
@@ -366,13 +370,13 @@ fn the_fields_of_the_contract() {
     ] {
         assert_eq!(result[field], value, "{field}");
     }
-    let summary = Summary::from_result(&one.results[3]);
+    let summary = ResultSummary::from_result(&one.results[3]);
     let load = summary.load.unwrap();
     assert_eq!(result["iops"], load.iops);
     assert_eq!(result["mb_per_s"], summary.kb_per_s * 1024.0 / 1e6);
     assert_eq!(
         result["iops_interval"]["low"],
-        load.iops_interval.unwrap().low
+        load.iops_interval.unwrap().min
     );
     assert_eq!(result["cpu_us_per_io"], 5.2);
     assert!((result["read_share"].as_f64().unwrap() - 0.7).abs() < 0.01);
@@ -399,9 +403,9 @@ fn the_fields_of_the_contract() {
         from_repetition["iops"]
     );
     // What has one call under way has nothing of all this.
-    let ffs = serde_json::from_str::<serde_json::Value>(&runs(
-        &[ffs83("8c01d77a20", "/mnt")],
-        Format::Json,
+    let ffs = serde_json::from_str::<serde_json::Value>(&render_runs(
+        &[build_ffs83_run("8c01d77a20", "/mnt")],
+        ReportFormat::Json,
         0,
     ));
     let ffs = &ffs.unwrap()["runs"][0]["results"][0];
@@ -410,17 +414,17 @@ fn the_fields_of_the_contract() {
 
 #[test]
 fn the_csv_of_both_kinds_has_one_heading() {
-    let mut both = today26("3fa85f6457", "/var/tmp", 1.0);
-    both.results.push(ffs83("", "").results.remove(0));
+    let mut both = build_today26_run("3fa85f6457", "/var/tmp", 1.0);
+    both.results.push(build_ffs83_run("", "").results.remove(0));
     both.results[5].row = 9;
-    let csv = runs(&[both.clone()], Format::Csv, 0).replace("\r\n", "\n");
+    let csv = render_runs(&[both.clone()], ReportFormat::Csv, 0).replace("\r\n", "\n");
     let fields: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let at = |name: &str| fields[0].iter().position(|one| *one == name).unwrap();
     assert!(fields.iter().all(|line| line.len() == fields[0].len()));
     assert_eq!(fields[2][at("iops")], "2000");
     assert_eq!(fields[4][at("sync_p99_9_us")], "");
     assert_eq!(fields[6][at("iops")], "");
-    let series = series(&[both], Format::Csv, 0).replace("\r\n", "\n");
+    let series = render_series(&[both], ReportFormat::Csv, 0).replace("\r\n", "\n");
     let lines: Vec<&str> = series.lines().collect();
     assert_eq!(
         lines[0],
@@ -434,14 +438,14 @@ fn the_csv_of_both_kinds_has_one_heading() {
 #[test]
 fn lines_fit() {
     let two = [
-        today26("3fa85f6457", "/var/tmp", 1.0),
-        today26("8c01d77a20", "/mnt/a/rather/long/path/to/a/drive", 1.6),
+        build_today26_run("3fa85f6457", "/var/tmp", 1.0),
+        build_today26_run("8c01d77a20", "/mnt/a/rather/long/path/to/a/drive", 1.6),
     ];
     for width in [80, 100, 132] {
-        let text = runs(&two, Format::Table, width)
-            + &details(&two[0], width)
-            + &series(&two, Format::Table, width)
-            + &comparison(&compare(&two), Format::Table, width);
+        let text = render_runs(&two, ReportFormat::Table, width)
+            + &render_details(&two[0], width)
+            + &render_series(&two, ReportFormat::Table, width)
+            + &render_comparison(&compare(&two), ReportFormat::Table, width);
         for line in text.lines() {
             assert!(
                 line.chars().count() <= usize::from(width),
@@ -456,7 +460,7 @@ fn lines_fit() {
 #[test]
 fn a_table_has_a_line_for_each_of_thousands_of_programs() {
     const PROGRAMS: u32 = 1024;
-    let mut one = READS.result("random", 0);
+    let mut one = READ_LOAD.build_result("random", 0);
     // Intervals of several repetitions take longer than the table.
     one.repetitions.truncate(1);
     let result = |row: u32| ProgramResult {
@@ -466,9 +470,9 @@ fn a_table_has_a_line_for_each_of_thousands_of_programs() {
         ..one.clone()
     };
     let results = (0..PROGRAMS).map(result).collect();
-    let text = runs(
-        &[run("3fa85f6457", "jobs", "/var/tmp", results)],
-        Format::Markdown,
+    let text = render_runs(
+        &[build_run("3fa85f6457", "jobs", "/var/tmp", results)],
+        ReportFormat::Markdown,
         0,
     );
     let lines = text.lines().filter(|line| line.starts_with("| job"));

@@ -2,7 +2,11 @@ use super::*;
 
 #[test]
 fn json_keeps_the_contract() {
-    let text = runs(&[ffs83("3fa85f6457", "/var/tmp")], Format::Json, 0);
+    let text = render_runs(
+        &[build_ffs83_run("3fa85f6457", "/var/tmp")],
+        ReportFormat::Json,
+        0,
+    );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let run = &json["runs"][0];
     for key in ["id", "suite", "target", "world", "seed", "results"] {
@@ -41,17 +45,18 @@ fn json_keeps_the_contract() {
         assert_eq!(repetitions.len(), 3);
         assert!(repetitions.iter().all(|one| one["kb_per_s"].is_number()));
     }
-    let single = run_of_one(vec![read(MIB, 100.0, 1.0)]);
-    let json: serde_json::Value = serde_json::from_str(&runs(&[single], Format::Json, 0)).unwrap();
+    let single = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
+    let json: serde_json::Value =
+        serde_json::from_str(&render_runs(&[single], ReportFormat::Json, 0)).unwrap();
     assert!(json["runs"][0]["results"][0]["interval"].is_null());
 }
 
 #[test]
 fn csv_quotes_what_must_be_quoted() {
-    let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
+    let mut one = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
     one.label = Some("a \"quoted\", name".to_owned());
     one.results[0].notes = vec!["two\nlines".to_owned()];
-    let text = runs(&[one], Format::Csv, 0);
+    let text = render_runs(&[one], ReportFormat::Csv, 0);
     assert!(
         text.contains("3fa85f6457,\"a \"\"quoted\"\", name\",read,"),
         "{text}"
@@ -83,11 +88,11 @@ fn csv_of_text_is_no_formula() {
         ("", ""),
         ("vax780-sc780-eagle", "vax780-sc780-eagle"),
     ] {
-        assert_eq!(csv_field(text), field, "{text:?}");
+        assert_eq!(escape_csv_field(text), field, "{text:?}");
     }
-    let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
+    let mut one = run_of_one(vec![read_repetition(MIB, 100.0, 1.0)]);
     one.label = Some("=1+1".to_owned());
-    let text = runs(&[one], Format::Csv, 0);
+    let text = render_runs(&[one], ReportFormat::Csv, 0);
     assert!(text.contains("\r\n3fa85f6457,'=1+1,read,"), "{text}");
 }
 
@@ -99,6 +104,6 @@ fn markdown_of_text_is_one_cell() {
         ("<b>x</b>", "\\<b\\>x\\</b\\>"),
         ("\u{1b}[2J", "\\\\u001b\\[2J"),
     ] {
-        assert_eq!(markdown_cell(text), cell, "{text:?}");
+        assert_eq!(escape_markdown_cell(text), cell, "{text:?}");
     }
 }

@@ -2,14 +2,14 @@ use super::*;
 
 /// The table of a run of `seqread`, as far as its decomposition, and from there.
 fn halves(run: Run) -> (String, String) {
-    let text = runs(&[run], Format::Table, 80);
+    let text = render_runs(&[run], ReportFormat::Table, 80);
     let (pivot, decomposition) = text.split_once("\n\nWhere").unwrap();
     (pivot.to_owned(), format!("Where{decomposition}"))
 }
 
 #[test]
 fn seqread_is_a_pivot() {
-    let (pivot, _) = halves(seqread89("3fa85f6457", "/var/tmp"));
+    let (pivot, _) = halves(build_seqread89_run("3fa85f6457", "/var/tmp"));
     assert_snapshot!(pivot, @r"
     seqread89 on /var/tmp, run 3fa85f6457
     host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 2 MiB, median of 3
@@ -36,7 +36,7 @@ fn seqread_is_a_pivot() {
 
 #[test]
 fn a_call_of_seqread_is_taken_apart() {
-    let (_, decomposition) = halves(seqread89("3fa85f6457", "/var/tmp"));
+    let (_, decomposition) = halves(build_seqread89_run("3fa85f6457", "/var/tmp"));
     assert_snapshot!(decomposition, @r"
     Where the time of one call goes, in µs:
                               /dev/zero
@@ -109,7 +109,7 @@ fn copy_is_a_pivot_and_scan_is_not() {
         one.distinguishing = vec!["readers".to_owned()];
         results.push(one);
     }
-    assert_snapshot!(runs(&[run("3fa85f6457", "vme87", "/mnt", results)], Format::Table, 80), @r"
+    assert_snapshot!(render_runs(&[build_run("3fa85f6457", "vme87", "/mnt", results)], ReportFormat::Table, 80), @r"
     vme87 on /mnt, run 3fa85f6457
     host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 1 MiB, median of 4
     repetitions
@@ -148,10 +148,10 @@ fn a_layer_that_was_cached_is_not_taken_apart() {
     let layers = ["null", "zero", "cached", "dropped"];
     let results = layers.iter().zip(0..).flat_map(|(layer, row)| {
         let per_call = [(100 + 100 * row, 100), (102 + 100 * row, 100)];
-        [512, 8192].map(|call_bytes| seqread(layer, call_bytes, row as u32, &per_call))
+        [512, 8192].map(|call_bytes| build_seqread_result(layer, call_bytes, row as u32, &per_call))
     });
     let mut results: Vec<ProgramResult> = results.collect();
-    let mut run = run("3fa85f6457", "seqread89", "/dev/shm", Vec::new());
+    let mut run = build_run("3fa85f6457", "seqread89", "/dev/shm", Vec::new());
     for (cached, line) in [
         (
             vec![6, 7],
@@ -176,7 +176,7 @@ fn a_layer_that_was_cached_is_not_taken_apart() {
     results.retain(|one| ["null", "dropped"].contains(&one.parameters["layer"].as_str()));
     results.iter_mut().skip(2).for_each(in_memory);
     run.results = results;
-    let text = runs(&[run], Format::Table, 80);
+    let text = render_runs(&[run], ReportFormat::Table, 80);
     assert!(text.contains("\nfile, not cached is not divided"), "{text}");
     assert!(!text.contains("Where the time"), "{text}");
 }

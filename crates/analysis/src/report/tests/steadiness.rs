@@ -5,25 +5,27 @@ use diskperf_timeline::{Engine, LoadMeasure, Nanoseconds, OperationMeasure, Stea
 
 /// A run whose rounds had these rates, in KB/s, of which the last five count.
 fn rounds(rates: &[f64]) -> Run {
-    let rounds = rates.iter().map(|rate| read(8 << 20, *rate, 50.0));
-    let mut result = result("read_8192", 0, rounds.collect());
+    let rounds = rates
+        .iter()
+        .map(|rate| read_repetition(8 << 20, *rate, 50.0));
+    let mut result = build_result("read_8192", 0, rounds.collect());
     result.protocol.steady = Some(SteadyRule::SNIA);
     let before = rates.len().saturating_sub(5);
     for round in &mut result.repetitions[..before] {
         round.discarded = true;
     }
-    run("3fa85f6457", "read_8192", "/var/tmp", vec![result])
+    build_run("3fa85f6457", "read_8192", "/var/tmp", vec![result])
 }
 
 #[test]
 fn a_steady_program_is_reported() {
     // 8 MiB at these rates: 8 + 4 + 5 * 2 seconds.
     let attained = rounds(&[1024.0, 2048.0, 4096.0, 4096.0, 4096.0, 4096.0, 4096.0]);
-    let text = runs(std::slice::from_ref(&attained), Format::Table, 200);
+    let text = render_runs(std::slice::from_ref(&attained), ReportFormat::Table, 200);
     let said = "read_8192: steady after 7 rounds, 22.0 s of load; the last 5 count";
     assert!(text.contains(said), "{text}");
     let json: serde_json::Value =
-        serde_json::from_str(&runs(&[attained], Format::Json, 200)).unwrap();
+        serde_json::from_str(&render_runs(&[attained], ReportFormat::Json, 200)).unwrap();
     let steady = &json["runs"][0]["results"][0]["steady"];
     assert_eq!(steady["attained"], true);
     assert_eq!(steady["rounds"], 7);
@@ -36,24 +38,29 @@ fn a_steady_program_is_reported() {
 #[test]
 fn an_unsteady_program_is_reported() {
     let rising = rounds(&[1000.0, 1030.0, 1060.0, 1090.0, 1120.0]);
-    let text = runs(std::slice::from_ref(&rising), Format::Table, 200);
+    let text = render_runs(std::slice::from_ref(&rising), ReportFormat::Table, 200);
     let said = "read_8192: not steady in 5 rounds (last 5: range at most 20 %, slope at most 10 % of the mean); --runs N allows more";
     assert!(text.contains(said), "{text}");
     let json: serde_json::Value =
-        serde_json::from_str(&runs(&[rising], Format::Json, 200)).unwrap();
+        serde_json::from_str(&render_runs(&[rising], ReportFormat::Json, 200)).unwrap();
     let steady = &json["runs"][0]["results"][0]["steady"];
     assert_eq!(
         (&steady["attained"], steady["at_s"].is_null()),
         (&false.into(), true)
     );
     // Of others nothing is said.
-    let usual = run(
+    let usual = build_run(
         "3fa85f6457",
         "read_8192",
         "/var/tmp",
-        vec![result("read_8192", 0, vec![read(8 << 20, 1000.0, 50.0)])],
+        vec![build_result(
+            "read_8192",
+            0,
+            vec![read_repetition(8 << 20, 1000.0, 50.0)],
+        )],
     );
-    let json: serde_json::Value = serde_json::from_str(&runs(&[usual], Format::Json, 200)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&render_runs(&[usual], ReportFormat::Json, 200)).unwrap();
     assert!(json["runs"][0]["results"][0].get("steady").is_none());
 }
 
@@ -66,7 +73,7 @@ fn operations_on_names_have_rates_of_their_own_time() {
         span: Nanoseconds::from_millis(span_ms),
         ..OperationMeasure::default()
     };
-    let mut repetition = read(8 << 20, 8192.0, 50.0);
+    let mut repetition = read_repetition(8 << 20, 8192.0, 50.0);
     repetition.workers[0].load = Some(LoadMeasure {
         engine: Engine::Calls,
         depth: 1,
@@ -75,14 +82,18 @@ fn operations_on_names_have_rates_of_their_own_time() {
         sync: operation(1000, 100, 500),
         ..LoadMeasure::default()
     });
-    let run = run(
+    let run = build_run(
         "3fa85f6457",
         "metadata",
         "/var/tmp",
-        vec![result("metadata", 0, vec![repetition])],
+        vec![build_result("metadata", 0, vec![repetition])],
     );
-    let json: serde_json::Value =
-        serde_json::from_str(&runs(std::slice::from_ref(&run), Format::Json, 200)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&render_runs(
+        std::slice::from_ref(&run),
+        ReportFormat::Json,
+        200,
+    ))
+    .unwrap();
     let found = &json["runs"][0]["results"][0];
     assert_eq!(found["iops"], 2000.0);
     let rate = |name: &str| found["latency"][name]["iops"].as_f64();
@@ -91,7 +102,7 @@ fn operations_on_names_have_rates_of_their_own_time() {
         [Some(2000.0), Some(4000.0), Some(2000.0)]
     );
     assert_eq!(found["latency"]["create"]["response"]["count"], 1000);
-    let text = runs(&[run], Format::Table, 200);
+    let text = render_runs(&[run], ReportFormat::Table, 200);
     assert!(
         text.contains("requests by one system call after the other"),
         "{text}"

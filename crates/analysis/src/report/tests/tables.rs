@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn one_run_in_the_historic_form() {
-    let mut one = ffs83("3fa85f6457", "/var/tmp");
+    let mut one = build_ffs83_run("3fa85f6457", "/var/tmp");
     one.results[2]
         .notes
         .push("the file had 14 extents".to_owned());
@@ -14,7 +14,7 @@ fn one_run_in_the_historic_form() {
     one.notes.push("the load average was above 1".to_owned());
     one.state = RunState::Interrupted;
     one.results.remove(0);
-    assert_snapshot!(runs(&[one], Format::Table, 80), @r"
+    assert_snapshot!(render_runs(&[one], ReportFormat::Table, 80), @r"
     ffs83 on /var/tmp, run 3fa85f6457
     host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2
     repetitions after 1 discarded
@@ -40,14 +40,14 @@ fn one_run_in_the_historic_form() {
 
 #[test]
 fn runs_of_one_suite_stand_side_by_side() {
-    let mut other = ffs83("8c01d77a20", "/mnt/a/rather/long/path/to/nvme");
+    let mut other = build_ffs83_run("8c01d77a20", "/mnt/a/rather/long/path/to/nvme");
     for (row, result) in other.results.iter_mut().enumerate() {
         result.drives = 2;
         result.size_bytes = (8 << row) * MIB;
     }
     other.results.remove(3);
-    let both = [ffs83("3fa85f6457", "/var/tmp"), other];
-    assert_snapshot!(runs(&both, Format::Table, 100), @r"
+    let both = [build_ffs83_run("3fa85f6457", "/var/tmp"), other];
+    assert_snapshot!(render_runs(&both, ReportFormat::Table, 100), @r"
     ffs83 on /var/tmp, run 3fa85f6457
     host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1
     discarded
@@ -68,7 +68,7 @@ fn runs_of_one_suite_stand_side_by_side() {
     KB/s until the last call returned (CPU share of the elapsed time); durable: until all was synced
     95 %: interval by Student t on logarithms, wide because the repetitions are few
     ");
-    assert_snapshot!(runs(&both, Format::Markdown, 0), @r"
+    assert_snapshot!(render_runs(&both, ReportFormat::Markdown, 0), @r"
     ## ffs83 on /var/tmp, run 3fa85f6457
 
     host, cold page cache, ext4/4096 on vda (QEMU HARDDISK), 8 MiB, median of 2 repetitions after 1 discarded
@@ -100,7 +100,7 @@ fn file_systems_are_sections() {
             results.push(one);
         }
     }
-    assert_snapshot!(runs(&[run("3fa85f6457", "ffs83", "/mnt", results)], Format::Table, 80), @r"
+    assert_snapshot!(render_runs(&[build_run("3fa85f6457", "ffs83", "/mnt", results)], ReportFormat::Table, 80), @r"
     ffs83 on /mnt, run 3fa85f6457
     host, cold page cache, on vda (QEMU HARDDISK), 1 MiB, minimum of 4 repetitions
 
@@ -124,10 +124,10 @@ fn file_systems_are_sections() {
 
 /// All of a run, as far as the repetitions, and from there.
 fn detailed() -> (String, String) {
-    let mut one = ffs83("3fa85f6457", "/var/tmp");
+    let mut one = build_ffs83_run("3fa85f6457", "/var/tmp");
     one.label = Some("before the upgrade".to_owned());
     one.results.drain(..2);
-    let text = details(&one, 80);
+    let text = render_details(&one, 80);
     let (run, repetitions) = text.split_once("\n\nRepetitions").unwrap();
     (run.to_owned(), format!("Repetitions{repetitions}"))
 }
@@ -214,13 +214,15 @@ fn details_show_every_repetition() {
 #[test]
 fn tables_fit_the_terminal() {
     let all = [
-        ffs83("3fa85f6457", "/var/tmp"),
-        ffs83("8c01d77a20", "/mnt/nvme"),
-        seqread89("77aa01c3d4", "/var/tmp"),
+        build_ffs83_run("3fa85f6457", "/var/tmp"),
+        build_ffs83_run("8c01d77a20", "/mnt/nvme"),
+        build_seqread89_run("77aa01c3d4", "/var/tmp"),
     ];
     for width in [80, 100, 132, 200] {
-        let compared = comparison(&compare(&all[..2]), Format::Table, width);
-        let overhead = runs(&all, Format::Table, width) + &details(&all[0], width) + &compared;
+        let compared = render_comparison(&compare(&all[..2]), ReportFormat::Table, width);
+        let overhead = render_runs(&all, ReportFormat::Table, width)
+            + &render_details(&all[0], width)
+            + &compared;
         for line in overhead.lines() {
             assert!(
                 line.chars().count() <= usize::from(width),

@@ -1,17 +1,23 @@
 //! Cliffs of a search in sentences and as a table.
 
-use super::{format_figure, format_loss, percent};
-use crate::report::document::{Block, Column, Grid, Group};
-use crate::tuning::{CLIFF_STEP_RATIO_MAX, Cliff, Places, Standing, Tuned, distance};
+use super::{format_figure, format_loss, format_percent};
+use crate::report::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use crate::tuning::{
+    BestStanding, CLIFF_STEP_RATIO_MAX, GridPoint, ParameterCliff, TuningResult, step_distance,
+};
 
-const ROWS_MAX: usize = 12;
+const ROW_COUNT_MAX: usize = 12;
 
 /// Describes whether the best and today's settings are on a cliff, and how far the nearest cliff
 /// is.
-pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
+pub(super) fn list_advice(
+    tuned: &TuningResult,
+    best: &GridPoint,
+    cliffs: &[ParameterCliff],
+) -> Vec<String> {
     let mut advice = Vec::new();
-    let is_unproven = tuned.standing(best) == Standing::Unproven;
-    match worst_cliff(cliffs, |cliff| cliff.top == *best) {
+    let is_unproven = tuned.standing_of_best(best) == BestStanding::Unproven;
+    match find_worst_cliff(cliffs, |cliff| cliff.top_point == *best) {
         // Nobody is to go there.
         _ if is_unproven => {}
         Some(cliff) => advice.push(format!(
@@ -21,15 +27,15 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
         )),
         None => advice.extend(describe_nearest_cliff(tuned, best, cliffs)),
     }
-    let is_told = |cliff: &Cliff| cliff.top == *best && !is_unproven;
-    let of_today = |cliff: &Cliff| !is_told(cliff) && tuned.is_today(&cliff.top);
-    let of_today = worst_cliff(cliffs, of_today);
+    let is_told = |cliff: &ParameterCliff| cliff.top_point == *best && !is_unproven;
+    let of_today = |cliff: &ParameterCliff| !is_told(cliff) && tuned.is_today(&cliff.top_point);
+    let of_today = find_worst_cliff(cliffs, of_today);
     advice.extend(
         of_today.map(|cliff| format!("TODAY IS ON A CLIFF: {}", describe_fall(tuned, cliff))),
     );
     let wide = tuned.find_wide_steps();
-    let at_hand = |step: &Cliff| is_told(step) || tuned.is_today(&step.top);
-    advice.extend(worst_cliff(&wide, at_hand).map(|step| {
+    let at_hand = |step: &ParameterCliff| is_told(step) || tuned.is_today(&step.top_point);
+    advice.extend(find_worst_cliff(&wide, at_hand).map(|step| {
         format!(
             "{}, with nothing tried between: values between tell whether that is a cliff or a slope",
             describe_fall(tuned, step)
@@ -38,39 +44,42 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
     advice
 }
 
-fn worst_cliff(cliffs: &[Cliff], figure_of: impl Fn(&Cliff) -> bool) -> Option<&Cliff> {
+fn find_worst_cliff(
+    cliffs: &[ParameterCliff],
+    figure_of: impl Fn(&ParameterCliff) -> bool,
+) -> Option<&ParameterCliff> {
     let cliffs = cliffs.iter().filter(|cliff| figure_of(cliff));
     cliffs.min_by(|left, right| left.gain.total_cmp(&right.gain))
 }
 
 /// Describes a cliff: `drive.interleave from 3 to 2 loses 77.6 %`.
-fn describe_fall(tuned: &Tuned, cliff: &Cliff) -> String {
-    let key = &tuned.keys[cliff.key];
+fn describe_fall(tuned: &TuningResult, cliff: &ParameterCliff) -> String {
+    let key = &tuned.parameters[cliff.parameter_index];
     format!(
         "{} from {} to {} loses {}",
         key.path,
-        key.values[cliff.top[cliff.key]],
-        key.values[cliff.bottom[cliff.key]],
+        key.values[cliff.top_point[cliff.parameter_index]],
+        key.values[cliff.bottom_point[cliff.parameter_index]],
         format_loss(cliff.gain)
     )
 }
 
 /// Describes the safe settings to choose in place of a best point on a cliff.
-fn describe_safe_point(tuned: &Tuned, best: &Places) -> String {
-    let Some(safe) = tuned.safe() else {
+fn describe_safe_point(tuned: &TuningResult, best: &GridPoint) -> String {
+    let Some(safe) = tuned.safe_point() else {
         return "no safe settings were tried: all stand on a cliff too, or cost more than half of the fall"
             .to_owned();
     };
-    let cost = tuned.value(best).zip(tuned.value(safe));
+    let cost = tuned.goal_value(best).zip(tuned.goal_value(safe));
     let cost = cost.map_or(0.0, |(best, safe)| tuned.goal.gain(best, safe));
-    let beside = |places: &Places| {
+    let beside = |places: &GridPoint| {
         tuned
-            .worst_beside(places)
+            .worst_neighbour_gain(places)
             .map_or(String::new(), format_figure)
     };
     format!(
         "safe is {}, which costs {}; one step off it gives {} {}, not {}",
-        tuned.settings(safe),
+        tuned.describe_settings(safe),
         format_loss(cost),
         beside(safe),
         tuned.goal.unit(),
@@ -78,11 +87,15 @@ fn describe_safe_point(tuned: &Tuned, best: &Places) -> String {
     )
 }
 
-fn describe_nearest_cliff(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Option<String> {
+fn describe_nearest_cliff(
+    tuned: &TuningResult,
+    best: &GridPoint,
+    cliffs: &[ParameterCliff],
+) -> Option<String> {
     let nearest = cliffs
         .iter()
-        .min_by_key(|cliff| distance(&cliff.top, best))?;
-    let steps = match distance(&nearest.top, best) {
+        .min_by_key(|cliff| step_distance(&cliff.top_point, best))?;
+    let steps = match step_distance(&nearest.top_point, best) {
         1 => "1 step".to_owned(),
         steps => format!("{steps} steps"),
     };
@@ -93,12 +106,16 @@ fn describe_nearest_cliff(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Opt
 }
 
 /// Tabulates all cliffs, and the equally deep falls between values far apart.
-pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Block> {
-    let mut blocks = cliff_list(tuned, best, ("Cliffs:", "cliffs"), cliffs);
+pub(super) fn build_blocks(
+    tuned: &TuningResult,
+    best: &GridPoint,
+    cliffs: &[ParameterCliff],
+) -> Vec<DocumentBlock> {
+    let mut blocks = build_cliff_list(tuned, best, ("Cliffs:", "cliffs"), cliffs);
     let title = format!(
         "Steps by more than a factor of {CLIFF_STEP_RATIO_MAX}, with nothing tried between:"
     );
-    blocks.extend(cliff_list(
+    blocks.extend(build_cliff_list(
         tuned,
         best,
         (&title, "such steps"),
@@ -108,26 +125,26 @@ pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Bloc
 }
 
 /// Tabulates cliffs or wide steps; only the deepest ones if there are many.
-fn cliff_list(
-    tuned: &Tuned,
-    best: &Places,
+fn build_cliff_list(
+    tuned: &TuningResult,
+    best: &GridPoint,
     (title, kind): (&str, &str),
-    cliffs: &[Cliff],
-) -> Vec<Block> {
+    cliffs: &[ParameterCliff],
+) -> Vec<DocumentBlock> {
     if cliffs.is_empty() {
         return Vec::new();
     }
-    let mut shown: Vec<&Cliff> = cliffs.iter().collect();
-    if cliffs.len() > ROWS_MAX {
+    let mut shown: Vec<&ParameterCliff> = cliffs.iter().collect();
+    if cliffs.len() > ROW_COUNT_MAX {
         shown.sort_by(|left, right| left.gain.total_cmp(&right.gain));
-        shown.truncate(ROWS_MAX);
+        shown.truncate(ROW_COUNT_MAX);
     }
     let mut blocks = vec![
-        Block::Section(title.to_owned()),
-        Block::Grid(grid(tuned, best, &shown)),
+        DocumentBlock::Section(title.to_owned()),
+        DocumentBlock::Grid(build_grid(tuned, best, &shown)),
     ];
     if shown.len() < cliffs.len() {
-        blocks.push(Block::Text(format!(
+        blocks.push(DocumentBlock::Text(format!(
             "the {} deepest of {} {kind}; --format json has all",
             shown.len(),
             cliffs.len()
@@ -136,44 +153,59 @@ fn cliff_list(
     blocks
 }
 
-fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
-    let column = |of: &dyn Fn(&Cliff) -> String| cliffs.iter().map(|cliff| of(cliff)).collect();
-    let value =
-        |cliff: &Cliff, places: &Places| tuned.keys[cliff.key].values[places[cliff.key]].clone();
-    let measured = |places: &Places| tuned.value(places).map_or(String::new(), format_figure);
+fn build_grid(tuned: &TuningResult, best: &GridPoint, cliffs: &[&ParameterCliff]) -> Grid {
+    let column =
+        |of: &dyn Fn(&ParameterCliff) -> String| cliffs.iter().map(|cliff| of(cliff)).collect();
+    let value = |cliff: &ParameterCliff, places: &GridPoint| {
+        tuned.parameters[cliff.parameter_index].values[places[cliff.parameter_index]].clone()
+    };
+    let measured = |places: &GridPoint| {
+        tuned
+            .goal_value(places)
+            .map_or(String::new(), format_figure)
+    };
     let unit = tuned.goal.unit();
     Grid {
-        key: Column::words("", column(&|cliff| tuned.keys[cliff.key].path.clone())),
-        groups: vec![Group::new(
+        key_column: Column::left_aligned(
+            "",
+            column(&|cliff| tuned.parameters[cliff.parameter_index].path.clone()),
+        ),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures("from", column(&|cliff| value(cliff, &cliff.top))),
-                Column::figures("to", column(&|cliff| value(cliff, &cliff.bottom))),
-                Column::figures(
+                Column::right_aligned("from", column(&|cliff| value(cliff, &cliff.top_point))),
+                Column::right_aligned("to", column(&|cliff| value(cliff, &cliff.bottom_point))),
+                Column::right_aligned(
                     &format!("from {unit}"),
-                    column(&|cliff| measured(&cliff.top)),
+                    column(&|cliff| measured(&cliff.top_point)),
                 ),
-                Column::figures(
+                Column::right_aligned(
                     &format!("to {unit}"),
-                    column(&|cliff| measured(&cliff.bottom)),
+                    column(&|cliff| measured(&cliff.bottom_point)),
                 ),
-                Column::figures("gain", column(&|cliff| percent(cliff.gain))),
-                Column::figures("expected", column(&|cliff| percent(cliff.expected))),
-                Column::words(
+                Column::right_aligned("gain", column(&|cliff| format_percent(cliff.gain))),
+                Column::right_aligned(
+                    "expected",
+                    column(&|cliff| format_percent(cliff.expected_gain)),
+                ),
+                Column::left_aligned(
                     "with",
                     column(&|cliff| tuned.describe_other_settings(cliff)),
                 ),
-                Column::words(" ", column(&|cliff| edge_of(tuned, best, cliff).to_owned())),
+                Column::left_aligned(
+                    " ",
+                    column(&|cliff| describe_edge(tuned, best, cliff).to_owned()),
+                ),
             ],
         )],
     }
 }
 
 /// Describes the settings at the edge of a cliff: the best ones, today's, or both.
-fn edge_of(tuned: &Tuned, best: &Places, cliff: &Cliff) -> &'static str {
-    match (cliff.top == *best, tuned.is_today(&cliff.top)) {
+fn describe_edge(tuned: &TuningResult, best: &GridPoint, cliff: &ParameterCliff) -> &'static str {
+    match (cliff.top_point == *best, tuned.is_today(&cliff.top_point)) {
         (true, true) => "best, today",
-        (true, false) => tuned.standing(best).label(),
+        (true, false) => tuned.standing_of_best(best).label(),
         (false, true) => "today",
         (false, false) => "",
     }

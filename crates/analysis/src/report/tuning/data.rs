@@ -1,44 +1,52 @@
 //! Result of a tuning search as JSON with all data, and as CSV with a line for each point.
 
 use crate::comparison::Verdict;
-use crate::report::csv::{Field, format_records, number};
-use crate::report::json::pretty;
-use crate::tuning::{Cliff, Extent, Figures, Goal, Key, Method};
-use crate::tuning::{Outcome, Places, Spread, Standing, Step, Tuned};
+use crate::report::csv::{CsvField, format_number, format_records};
+use crate::report::json::render_pretty;
+use crate::tuning::{
+    BestStanding, GridPoint, ParameterStep, PointOutcome, SeedSpread, TuningResult,
+};
+use crate::tuning::{
+    ParameterCliff, ProgramFigures, SearchMethod, TunedParameter, TuningGoal, ValueRange,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Result of a search in the `tune` contract.
 #[derive(Serialize)]
-struct Document<'t> {
+struct TuningJson<'t> {
     suite: &'t str,
     target: &'t str,
-    goal: Goal,
+    goal: TuningGoal,
     /// Quantity that the search compares.
     quantity: &'static str,
     programs: &'t [String],
-    keys: &'t [Key],
-    points: Vec<Point<'t>>,
+    keys: &'t [TunedParameter],
+    points: Vec<PointJson<'t>>,
     /// Best point; absent where nothing is shown to be better than today's settings.
-    best: Option<Point<'t>>,
+    best: Option<PointJson<'t>>,
     /// Point with the best figure, where its gain is not confirmed.
-    candidate: Option<Point<'t>>,
-    today: Today<'t>,
+    #[serde(rename = "candidate")]
+    candidate_point: Option<PointJson<'t>>,
+    #[serde(rename = "today")]
+    today_point: TodayJson<'t>,
     /// Gain of the best point or the candidate over today's settings, as a share.
     gain: Option<f64>,
-    spread: Option<SpreadJson<'t>>,
+    #[serde(rename = "spread")]
+    seed_spread: Option<SpreadJson<'t>>,
     /// Steps from the best point to its neighbours.
-    cliff: Vec<Step>,
+    #[serde(rename = "cliff")]
+    steps_from_best: Vec<ParameterStep>,
     on_cliff: bool,
     /// Cliffs between all points that were tried.
     cliffs: Vec<CliffJson<'t>>,
     /// Falls as deep as a cliff, between values too far apart to tell a cliff from a slope.
     wide_steps: Vec<CliffJson<'t>>,
     /// Best point among those on no cliff, where the best one is on a cliff.
-    safe: Option<Point<'t>>,
+    safe: Option<PointJson<'t>>,
     at_an_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
-    method: &'t Method,
+    method: &'t SearchMethod,
     notes: &'t [String],
 }
 
@@ -59,11 +67,12 @@ struct CliffJson<'t> {
 }
 
 #[derive(Serialize)]
-struct Point<'t> {
-    places: &'t [usize],
+struct PointJson<'t> {
+    #[serde(rename = "places")]
+    value_indices: &'t [usize],
     settings: BTreeMap<&'t str, &'t str>,
     value: Option<f64>,
-    programs: &'t [Figures],
+    programs: &'t [ProgramFigures],
     impossible: Option<&'t str>,
     /// Comparison with today's settings on real storage: the ratio with its 99 % interval, and the
     /// verdict.
@@ -79,122 +88,125 @@ struct TodayComparison {
 }
 
 #[derive(Serialize)]
-struct Today<'t> {
+struct TodayJson<'t> {
     settings: BTreeMap<&'t str, Option<&'t str>>,
     value: Option<f64>,
-    programs: &'t [Figures],
+    programs: &'t [ProgramFigures],
 }
 
 #[derive(Serialize)]
 struct SpreadJson<'t> {
     #[serde(flatten)]
-    values: &'t Spread,
-    best_extent: Option<Extent>,
-    today_extent: Option<Extent>,
-    gain_extent: Option<Extent>,
+    values: &'t SeedSpread,
+    best_extent: Option<ValueRange>,
+    today_extent: Option<ValueRange>,
+    gain_extent: Option<ValueRange>,
 }
 
-fn settings<'t>(tuned: &'t Tuned, places: &[usize]) -> BTreeMap<&'t str, &'t str> {
-    let pairs = tuned.keys.iter().zip(places);
+fn settings_of_point<'t>(tuned: &'t TuningResult, places: &[usize]) -> BTreeMap<&'t str, &'t str> {
+    let pairs = tuned.parameters.iter().zip(places);
     pairs
         .map(|(key, place)| (key.path.as_str(), key.values[*place].as_str()))
         .collect()
 }
 
-fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> CliffJson<'t> {
-    let key = &tuned.keys[cliff.key];
-    let value = |places: &Places| key.values[places[cliff.key]].as_str();
+fn cliff_json<'t>(tuned: &'t TuningResult, cliff: &ParameterCliff) -> CliffJson<'t> {
+    let key = &tuned.parameters[cliff.parameter_index];
+    let value = |places: &GridPoint| key.values[places[cliff.parameter_index]].as_str();
     CliffJson {
         path: &key.path,
-        from: value(&cliff.top),
-        to: value(&cliff.bottom),
-        from_value: tuned.value(&cliff.top),
-        to_value: tuned.value(&cliff.bottom),
+        from: value(&cliff.top_point),
+        to: value(&cliff.bottom_point),
+        from_value: tuned.goal_value(&cliff.top_point),
+        to_value: tuned.goal_value(&cliff.bottom_point),
         gain: cliff.gain,
-        expected_gain: cliff.expected,
-        settings: settings(tuned, &cliff.top),
+        expected_gain: cliff.expected_gain,
+        settings: settings_of_point(tuned, &cliff.top_point),
     }
 }
 
-fn falls<'t>(tuned: &'t Tuned, cliffs: &[Cliff]) -> Vec<CliffJson<'t>> {
-    cliffs.iter().map(|cliff| fall(tuned, cliff)).collect()
+fn cliffs_json<'t>(tuned: &'t TuningResult, cliffs: &[ParameterCliff]) -> Vec<CliffJson<'t>> {
+    cliffs
+        .iter()
+        .map(|cliff| cliff_json(tuned, cliff))
+        .collect()
 }
 
-fn point<'t>(tuned: &'t Tuned, places: &'t Places) -> Point<'t> {
+fn point_json<'t>(tuned: &'t TuningResult, places: &'t GridPoint) -> PointJson<'t> {
     let outcome = &tuned.points[places];
-    Point {
-        places,
-        settings: settings(tuned, places),
-        value: tuned.value(places),
-        programs: outcome.figures().unwrap_or_default(),
+    PointJson {
+        value_indices: places,
+        settings: settings_of_point(tuned, places),
+        value: tuned.goal_value(places),
+        programs: outcome.measured_figures().unwrap_or_default(),
         impossible: match outcome {
-            Outcome::Impossible(why) => Some(why),
-            Outcome::Ran(_) => None,
+            PointOutcome::Impossible(why) => Some(why),
+            PointOutcome::Measured(_) => None,
         },
-        against_today: against_today(tuned, places),
+        against_today: compare_with_today(tuned, places),
     }
 }
 
-fn against_today(tuned: &Tuned, places: &Places) -> Option<TodayComparison> {
-    let judged = tuned.samples.as_ref()?.against_today(places)?;
+fn compare_with_today(tuned: &TuningResult, places: &GridPoint) -> Option<TodayComparison> {
+    let judged = tuned.samples.as_ref()?.compare_with_today(places)?;
     Some(TodayComparison {
         ratio: judged.ratio,
-        low: judged.interval.map(|interval| interval.low),
-        high: judged.interval.map(|interval| interval.high),
+        low: judged.interval.map(|interval| interval.min),
+        high: judged.interval.map(|interval| interval.max),
         verdict: judged.verdict,
     })
 }
 
 /// Divides the point with the best figure into a confirmed best and an unconfirmed candidate.
-fn unless_today<'t>(
-    tuned: &Tuned,
-    best: Option<&'t Places>,
-) -> (Option<&'t Places>, Option<&'t Places>) {
-    match best.map(|best| tuned.standing(best)) {
-        Some(Standing::Unproven) => (None, best),
-        Some(Standing::Better | Standing::AsGood) | None => (best, None),
+fn none_if_today<'t>(
+    tuned: &TuningResult,
+    best: Option<&'t GridPoint>,
+) -> (Option<&'t GridPoint>, Option<&'t GridPoint>) {
+    match best.map(|best| tuned.standing_of_best(best)) {
+        Some(BestStanding::Unproven) => (None, best),
+        Some(BestStanding::Better | BestStanding::AsGoodAsToday) | None => (best, None),
     }
 }
 
-pub(in crate::report) fn json(tuned: &Tuned) -> String {
-    let best = tuned.best();
-    let (proven, candidate) = unless_today(tuned, best);
-    let own = tuned.keys.iter();
-    pretty(&Document {
+pub(in crate::report) fn render_json(tuned: &TuningResult) -> String {
+    let best = tuned.best_point();
+    let (proven, candidate) = none_if_today(tuned, best);
+    let own = tuned.parameters.iter();
+    render_pretty(&TuningJson {
         suite: &tuned.suite,
         target: &tuned.target,
         goal: tuned.goal,
         quantity: tuned.goal.quantity(),
         programs: &tuned.programs,
-        keys: &tuned.keys,
+        keys: &tuned.parameters,
         points: tuned
             .points
             .keys()
-            .map(|places| point(tuned, places))
+            .map(|places| point_json(tuned, places))
             .collect(),
-        best: proven.map(|best| point(tuned, best)),
-        candidate: candidate.map(|best| point(tuned, best)),
-        today: Today {
+        best: proven.map(|best| point_json(tuned, best)),
+        candidate_point: candidate.map(|best| point_json(tuned, best)),
+        today_point: TodayJson {
             settings: own
-                .map(|key| (key.path.as_str(), key.today.as_deref()))
+                .map(|key| (key.path.as_str(), key.today_value.as_deref()))
                 .collect(),
             value: tuned.today_value(),
-            programs: &tuned.today,
+            programs: &tuned.today_figures,
         },
         gain: best.and_then(|best| tuned.gain_over_today(best)),
-        spread: tuned.spread.as_ref().map(|spread| SpreadJson {
+        seed_spread: tuned.seed_spread.as_ref().map(|spread| SpreadJson {
             values: spread,
-            best_extent: Extent::from_values(&spread.best),
-            today_extent: Extent::from_values(&spread.today),
-            gain_extent: Extent::from_values(&spread.gains(tuned.goal)),
+            best_extent: ValueRange::from_values(&spread.best_values),
+            today_extent: ValueRange::from_values(&spread.today_values),
+            gain_extent: ValueRange::from_values(&spread.gains(tuned.goal)),
         }),
-        cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
-        cliffs: falls(tuned, &tuned.cliffs()),
-        wide_steps: falls(tuned, &tuned.find_wide_steps()),
-        on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
+        steps_from_best: best.map_or(Vec::new(), |best| tuned.list_steps(best)),
+        cliffs: cliffs_json(tuned, &tuned.find_cliffs()),
+        wide_steps: cliffs_json(tuned, &tuned.find_wide_steps()),
+        on_cliff: best.is_some_and(|best| tuned.is_on_cliff(best)),
         safe: proven
-            .and_then(|_| tuned.safe())
-            .map(|safe| point(tuned, safe)),
+            .and_then(|_| tuned.safe_point())
+            .map(|safe| point_json(tuned, safe)),
         at_an_end: tuned
             .parameters_at_range_end()
             .into_iter()
@@ -207,34 +219,36 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
 }
 
 /// Formats the search as CSV, one line for each point that was tried.
-pub(in crate::report) fn csv(tuned: &Tuned) -> String {
-    let (best, candidate) = unless_today(tuned, tuned.best());
-    let record = |(places, outcome): (&Places, &Outcome)| -> Vec<Field> {
-        let settings = settings(tuned, places).into_iter();
+pub(in crate::report) fn render_csv(tuned: &TuningResult) -> String {
+    let (best, candidate) = none_if_today(tuned, tuned.best_point());
+    let record = |(places, outcome): (&GridPoint, &PointOutcome)| -> Vec<CsvField> {
+        let settings = settings_of_point(tuned, places).into_iter();
         let settings: Vec<String> = settings
             .map(|(path, value)| format!("{path}={value}"))
             .collect();
-        let of = |goal: Goal| {
-            let value = outcome.figures().and_then(|figures| goal.value(figures));
-            value.map_or(String::new(), number)
+        let of = |goal: TuningGoal| {
+            let value = outcome
+                .measured_figures()
+                .and_then(|figures| goal.value_of_programs(figures));
+            value.map_or(String::new(), format_number)
         };
         vec![
             ("settings", settings.join(" ")),
-            ("kb_per_s", of(Goal::Throughput)),
-            ("call_p99_ms", of(Goal::Latency)),
-            ("cpu_ms_per_mib", of(Goal::Cpu)),
+            ("kb_per_s", of(TuningGoal::Throughput)),
+            ("call_p99_ms", of(TuningGoal::Latency)),
+            ("cpu_ms_per_mib", of(TuningGoal::Cpu)),
             ("best", (Some(places) == best).to_string()),
             ("candidate", (Some(places) == candidate).to_string()),
             ("today", tuned.is_today(places).to_string()),
             (
                 "impossible",
                 match outcome {
-                    Outcome::Impossible(why) => why.clone(),
-                    Outcome::Ran(_) => String::new(),
+                    PointOutcome::Impossible(why) => why.clone(),
+                    PointOutcome::Measured(_) => String::new(),
                 },
             ),
         ]
     };
-    let records: Vec<Vec<Field>> = tuned.points.iter().map(record).collect();
+    let records: Vec<Vec<CsvField>> = tuned.points.iter().map(record).collect();
     format_records(&records)
 }

@@ -2,86 +2,86 @@
 //! through the best point.
 
 use super::format_figure;
-use crate::report::document::{Block, Column, Grid, Group};
-use crate::tuning::{Key, Places, Tuned};
+use crate::report::document::{Column, ColumnGroup, DocumentBlock, Grid};
+use crate::tuning::{GridPoint, TunedParameter, TuningResult};
 use std::collections::BTreeSet;
 
 const BAR_WIDTH: usize = 32;
 
 /// Maximum number of printed values of one parameter of the search.
-const ROWS_MAX: usize = 40;
+const ROW_COUNT_MAX: usize = 40;
 
 /// Maximum number of heat table columns with figures. Wider tables show only shades.
-const FIGURES_MAX: usize = 10;
+const FIGURE_COLUMNS_MAX: usize = 10;
 
 /// Maximum number of printed columns in a heat table.
-const COLUMNS_MAX: usize = 64;
+const HEAT_MAP_COLUMNS_MAX: usize = 64;
 
 /// Block characters for bars that end within a column, from one eighth of it to a whole one.
-const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
-const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const BAR_EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+const SHADE_GLYPHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 const IMPOSSIBLE_MARK: &str = "-";
 const UNTRIED_MARK: &str = "·";
 
-pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
-    match tuned.keys.len() {
-        1 => parameter_lines(tuned, best, 0),
-        2 => heat_map(tuned, best),
+pub(super) fn build_blocks(tuned: &TuningResult, best: &GridPoint) -> Vec<DocumentBlock> {
+    match tuned.parameters.len() {
+        1 => build_parameter_lines(tuned, best, 0),
+        2 => build_heat_map(tuned, best),
         keys => {
-            let mut blocks = vec![Block::Section(format!(
+            let mut blocks = vec![DocumentBlock::Section(format!(
                 "The lines through the {}, {}:",
-                tuned.standing(best).label(),
-                tuned.settings(best)
+                tuned.standing_of_best(best).label(),
+                tuned.describe_settings(best)
             ))];
-            blocks.extend((0..keys).flat_map(|key| parameter_lines(tuned, best, key)));
+            blocks.extend((0..keys).flat_map(|key| build_parameter_lines(tuned, best, key)));
             blocks
         }
     }
 }
 
 /// Tabulates the search along one parameter, with the others as at the best point.
-fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
+fn build_parameter_lines(tuned: &TuningResult, best: &GridPoint, key: usize) -> Vec<DocumentBlock> {
     let at = |place: usize| {
         let mut places = best.clone();
         places[key] = place;
         places
     };
-    let of = &tuned.keys[key];
-    let label = tuned.standing(best).label();
+    let of = &tuned.parameters[key];
+    let label = tuned.standing_of_best(best).label();
     let tried = (0..of.values.len()).filter(|place| tuned.points.contains_key(&at(*place)));
     let mut tried: Vec<usize> = tried.collect();
     let all_tried = tried.len();
     // Of what is impossible in a row, the first.
-    let impossible = |place: &usize| tuned.value(&at(*place)).is_none();
+    let impossible = |place: &usize| tuned.goal_value(&at(*place)).is_none();
     tried.dedup_by(|next, first| impossible(next) && impossible(first));
-    let shown = thin_out(&tried, ROWS_MAX, &[best[key]], of.today_place);
+    let shown = select_rows(&tried, ROW_COUNT_MAX, &[best[key]], of.today_value_index);
     let value_max = shown
         .iter()
-        .filter_map(|place| tuned.value(&at(*place)))
+        .filter_map(|place| tuned.goal_value(&at(*place)))
         .fold(f64::MIN_POSITIVE, f64::max);
     let called = shown
         .iter()
-        .map(|place| describe_place(tuned, &at(*place)))
+        .map(|place| describe_point(tuned, &at(*place)))
         .collect();
     let mut values = Vec::new();
     let (mut figures, mut bars, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     for place in &shown {
-        let value = tuned.value(&at(*place));
+        let value = tuned.goal_value(&at(*place));
         values.push(of.values[*place].clone());
         figures.push(value.map_or(IMPOSSIBLE_MARK.to_owned(), format_figure));
-        bars.push(value.map_or(String::new(), |value| bar(value / value_max)));
-        marks.push(mark_value(of, *place, (best[key], label)));
+        bars.push(value.map_or(String::new(), |value| render_bar(value / value_max)));
+        marks.push(format_marked_value(of, *place, (best[key], label)));
     }
-    let mut blocks = vec![Block::Grid(Grid {
-        key: Column::figures(&of.path, values),
-        groups: vec![Group::new(
+    let mut blocks = vec![DocumentBlock::Grid(Grid {
+        key_column: Column::right_aligned(&of.path, values),
+        groups: vec![ColumnGroup::new(
             "",
             vec![
-                Column::figures(tuned.goal.unit(), figures),
-                Column::words("", marks),
-                Column::words("against today", called),
-                Column::words(" ", bars),
+                Column::right_aligned(tuned.goal.unit(), figures),
+                Column::left_aligned("", marks),
+                Column::left_aligned("against today", called),
+                Column::left_aligned(" ", bars),
             ],
         )],
     })];
@@ -95,15 +95,15 @@ fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
 }
 
 /// Describes the verdict of a point's repetitions, where there are any.
-fn describe_place(tuned: &Tuned, places: &Places) -> String {
+fn describe_point(tuned: &TuningResult, places: &GridPoint) -> String {
     let samples = tuned.samples.as_ref();
-    let judged = samples.and_then(|samples| samples.against_today(places));
-    judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
+    let judged = samples.and_then(|samples| samples.compare_with_today(places));
+    judged.map_or(String::new(), |judged| judged.verdict.label().to_owned())
 }
 
 /// Returns the label of the best point, `today`, or both.
-fn mark_value(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
-    let today = key.today_place == Some(place);
+fn format_marked_value(key: &TunedParameter, place: usize, (best, label): (usize, &str)) -> String {
+    let today = key.today_value_index == Some(place);
     match (place == best, today) {
         (true, true) => format!("{label}, today"),
         (true, false) => label.to_owned(),
@@ -112,11 +112,16 @@ fn mark_value(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     }
 }
 
-fn describe_omitted(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
+fn describe_omitted(
+    path: &str,
+    shown: usize,
+    tried: usize,
+    values: usize,
+) -> Option<DocumentBlock> {
     if shown == values {
         return None;
     }
-    Some(Block::Text(format!(
+    Some(DocumentBlock::Text(format!(
         "{path}: {shown} of {values} values shown{}; --format csv has all",
         match tried < values {
             true => format!(", {tried} tried here"),
@@ -125,18 +130,18 @@ fn describe_omitted(path: &str, shown: usize, tried: usize, values: usize) -> Op
     )))
 }
 
-fn bar(share: f64) -> String {
+fn render_bar(share: f64) -> String {
     let eighths = (share * (BAR_WIDTH * 8) as f64).round() as usize;
     let mut text = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
-        text.push(EIGHTHS[eighths % 8 - 1]);
+        text.push(BAR_EIGHTHS[eighths % 8 - 1]);
     }
     text
 }
 
 /// Thins out a list of indices evenly to about a maximum length. Some of them are kept together
 /// with their neighbours.
-fn thin_out(
+fn select_rows(
     places: &[usize],
     value_max: usize,
     kept: &[usize],
@@ -155,35 +160,53 @@ fn thin_out(
 
 /// Heat table of a search over two parameters.
 struct HeatMap<'t> {
-    tuned: &'t Tuned,
-    best: &'t Places,
+    tuned: &'t TuningResult,
+    best: &'t GridPoint,
     /// Value indices of the first parameter, for the rows of the heat table.
-    rows: Vec<usize>,
-    columns: Vec<usize>,
+    row_values: Vec<usize>,
+    column_values: Vec<usize>,
     /// Smallest value of the goal among all points, for the scale of the shades.
     value_min: f64,
     value_max: f64,
 }
 
 /// Formats the heat table, with the first parameter downwards and the second across.
-fn heat_map(tuned: &Tuned, best: &Places) -> Vec<Block> {
-    let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
+fn build_heat_map(tuned: &TuningResult, best: &GridPoint) -> Vec<DocumentBlock> {
+    let (down, across) = (&tuned.parameters[0], &tuned.parameters[1]);
     let used = |key: usize| {
         let used: BTreeSet<usize> = tuned.points.keys().map(|places| places[key]).collect();
         used.into_iter().collect::<Vec<usize>>()
     };
     let (used_down, used_across) = (used(0), used(1));
-    let values = || tuned.points.keys().filter_map(|places| tuned.value(places));
+    let values = || {
+        tuned
+            .points
+            .keys()
+            .filter_map(|places| tuned.goal_value(places))
+    };
     let heat = HeatMap {
         tuned,
         best,
-        rows: thin_out(&used_down, ROWS_MAX, &[best[0]], down.today_place),
-        columns: thin_out(&used_across, COLUMNS_MAX, &[best[1]], across.today_place),
+        row_values: select_rows(
+            &used_down,
+            ROW_COUNT_MAX,
+            &[best[0]],
+            down.today_value_index,
+        ),
+        column_values: select_rows(
+            &used_across,
+            HEAT_MAP_COLUMNS_MAX,
+            &[best[1]],
+            across.today_value_index,
+        ),
         value_min: values().fold(f64::INFINITY, f64::min),
         value_max: values().fold(f64::NEG_INFINITY, f64::max),
     };
-    let (rows, columns) = (heat.rows.len(), heat.columns.len());
-    let mut blocks = vec![Block::Grid(heat.grid()), Block::Text(heat.legend())];
+    let (rows, columns) = (heat.row_values.len(), heat.column_values.len());
+    let mut blocks = vec![
+        DocumentBlock::Grid(heat.build_grid()),
+        DocumentBlock::Text(heat.format_legend()),
+    ];
     blocks.extend(describe_omitted(
         &down.path,
         rows,
@@ -200,72 +223,92 @@ fn heat_map(tuned: &Tuned, best: &Places) -> Vec<Block> {
 }
 
 impl HeatMap<'_> {
-    fn grid(&self) -> Grid {
-        let (down, across) = (&self.tuned.keys[0], &self.tuned.keys[1]);
+    fn build_grid(&self) -> Grid {
+        let (down, across) = (&self.tuned.parameters[0], &self.tuned.parameters[1]);
         let column = |place: usize| -> Vec<String> {
-            self.rows.iter().map(|row| self.cell(*row, place)).collect()
+            self.row_values
+                .iter()
+                .map(|row| self.format_cell(*row, place))
+                .collect()
         };
         let group = if self.has_figures() {
-            let of = |place: &usize| Column::figures(&name_value(across, *place), column(*place));
-            Group::new(&across.path, self.columns.iter().map(of).collect())
+            let of = |place: &usize| {
+                Column::right_aligned(&format_value_name(across, *place), column(*place))
+            };
+            ColumnGroup::new(&across.path, self.column_values.iter().map(of).collect())
         } else {
-            let cells: Vec<Vec<String>> = self.columns.iter().map(|place| column(*place)).collect();
+            let cells: Vec<Vec<String>> = self
+                .column_values
+                .iter()
+                .map(|place| column(*place))
+                .collect();
             let row = |row: usize| cells.iter().map(|column| column[row].as_str()).collect();
-            let (first, last) = (self.columns[0], self.columns[self.columns.len() - 1]);
+            let (first, last) = (
+                self.column_values[0],
+                self.column_values[self.column_values.len() - 1],
+            );
             let heading = format!(
                 "{} = {} to {}, from left to right",
                 across.path, across.values[first], across.values[last]
             );
-            let rows = (0..self.rows.len()).map(row).collect();
-            Group::new("", vec![Column::words(&heading, rows)])
+            let rows = (0..self.row_values.len()).map(row).collect();
+            ColumnGroup::new("", vec![Column::left_aligned(&heading, rows)])
         };
-        let names = self.rows.iter().map(|row| name_value(down, *row)).collect();
+        let names = self
+            .row_values
+            .iter()
+            .map(|row| format_value_name(down, *row))
+            .collect();
         Grid {
-            key: Column::figures(&down.path, names),
+            key_column: Column::right_aligned(&down.path, names),
             groups: vec![group],
         }
     }
 
     /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
-        self.columns.len() <= FIGURES_MAX
+        self.column_values.len() <= FIGURE_COLUMNS_MAX
     }
 
-    fn cell(&self, row: usize, column: usize) -> String {
+    fn format_cell(&self, row: usize, column: usize) -> String {
         let places = vec![row, column];
         if !self.tuned.points.contains_key(&places) {
             return UNTRIED_MARK.to_owned();
         }
         let best = places == *self.best;
-        match self.tuned.value(&places) {
+        match self.tuned.goal_value(&places) {
             None => IMPOSSIBLE_MARK.to_owned(),
             Some(value) if self.has_figures() => {
                 let mark = if best { "*" } else { "" };
-                format!("{mark}{} {}", format_figure(value), self.shade(value))
+                format!(
+                    "{mark}{} {}",
+                    format_figure(value),
+                    self.choose_shade(value)
+                )
             }
             Some(_) if best => "*".to_owned(),
-            Some(value) => self.shade(value).to_string(),
+            Some(value) => self.choose_shade(value).to_string(),
         }
     }
 
-    fn shade(&self, value: f64) -> char {
-        let last = SHADES.len() - 1;
+    fn choose_shade(&self, value: f64) -> char {
+        let last = SHADE_GLYPHS.len() - 1;
         let share = match self.value_max > self.value_min {
             true => (value - self.value_min) / (self.value_max - self.value_min),
             false => 1.0,
         };
-        SHADES[((share * last as f64).round() as usize).min(last)]
+        SHADE_GLYPHS[((share * last as f64).round() as usize).min(last)]
     }
 
-    fn legend(&self) -> String {
-        let keys = &self.tuned.keys;
+    fn format_legend(&self) -> String {
+        let keys = &self.tuned.parameters;
         let all = keys[0].values.len() * keys[1].values.len();
         format!(
             "{}: ▁ is {}, █ is {}, * the {}{}",
             self.tuned.goal.quantity(),
             format_figure(self.value_min),
             format_figure(self.value_max),
-            self.tuned.standing(self.best).label(),
+            self.tuned.standing_of_best(self.best).label(),
             match self.tuned.points.len() < all {
                 true => ", · not tried",
                 false => "",
@@ -275,8 +318,8 @@ impl HeatMap<'_> {
 }
 
 /// Formats a value of a parameter, with `today` at the target's own.
-fn name_value(key: &Key, place: usize) -> String {
-    match key.today_place == Some(place) {
+fn format_value_name(key: &TunedParameter, place: usize) -> String {
+    match key.today_value_index == Some(place) {
         true => format!("{} today", key.values[place]),
         false => key.values[place].clone(),
     }

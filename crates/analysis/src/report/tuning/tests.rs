@@ -1,27 +1,27 @@
-use crate::report::{Format, tuned as report};
+use crate::report::{ReportFormat, render_tuning as report};
 use crate::tuning::tests::tuned;
-use crate::tuning::{Goal, Samples, Searched, Spread, Visit};
+use crate::tuning::{PointVisit, SearchKind, SeedSpread, TuningGoal, VisitSamples};
 use std::collections::BTreeMap;
 
-fn shown(tuned: &crate::tuning::Tuned) -> String {
-    report(tuned, Format::Table, 100)
+fn shown(tuned: &crate::tuning::TuningResult) -> String {
+    report(tuned, ReportFormat::Table, 100)
 }
 
 #[test]
 fn one_parameter_is_a_line_of_bars_with_the_cliff() {
     let mut found = tuned(1, &[20.0, 50.0, 100.0, 96.0, 95.0, 0.0]);
-    found.keys.remove(0);
+    found.parameters.remove(0);
     found.points = found
         .points
         .into_iter()
         .map(|(places, outcome)| (places[1..].to_vec(), outcome))
         .collect();
-    found.spread = Some(Spread {
-        seeds: 2,
-        phases: 1,
-        best: vec![100.0, 102.0],
-        today: vec![20.0, 20.4],
-        safe: vec![96.0, 96.0],
+    found.seed_spread = Some(SeedSpread {
+        seed_count: 2,
+        phase_count: 1,
+        best_values: vec![100.0, 102.0],
+        today_values: vec![20.0, 20.4],
+        safe_values: vec![96.0, 96.0],
     });
     insta::assert_snapshot!(shown(&found), @"
     write_8192 on a test: best throughput over drive.b
@@ -106,7 +106,7 @@ fn two_parameters_are_a_heat_table() {
     let many: Vec<f64> = (0..6).map(f64::from).map(|rate| rate + 1.0).collect();
     let mut wide = tuned(1, &many);
     let values = (0..30).map(|number| number.to_string()).collect();
-    wide.keys[1].values = values;
+    wide.parameters[1].values = values;
     let outcome = wide.points[&vec![0, 5]].clone();
     wide.points
         .extend((6..30).map(|column| (vec![0, column], outcome.clone())));
@@ -122,16 +122,16 @@ fn two_parameters_are_a_heat_table() {
 /// model, and rounds of real storage.
 #[test]
 fn an_unproven_point_is_not_the_best() {
-    let spread = |phases: u32, best: &[f64]| Spread {
-        seeds: best.len() as u32 / phases,
-        phases,
-        best: best.to_vec(),
-        today: vec![100.0; best.len()],
-        safe: Vec::new(),
+    let spread = |phases: u32, best: &[f64]| SeedSpread {
+        seed_count: best.len() as u32 / phases,
+        phase_count: phases,
+        best_values: best.to_vec(),
+        today_values: vec![100.0; best.len()],
+        safe_values: Vec::new(),
     };
     // Runs with other seeds, where today's are 100; whether they show that the point with the
     // best figure is better, and whether phases are spoken of.
-    let cases: [(Spread, bool, bool); 8] = [
+    let cases: [(SeedSpread, bool, bool); 8] = [
         (spread(1, &[103.0, 92.0, 91.0, 90.0, 108.0]), false, false),
         (spread(1, &[103.0, 101.0, 104.0, 102.0, 103.0]), true, false),
         (spread(1, &[103.0; 5]), true, false),
@@ -151,10 +151,10 @@ fn an_unproven_point_is_not_the_best() {
         (spread(1, &[103.0]), true, false),
     ];
     let keep = "nothing is shown to be better than today's settings: keep them";
-    let judge = |found: &crate::tuning::Tuned, is_better: bool| {
+    let judge = |found: &crate::tuning::TuningResult, is_better: bool| {
         let text = shown(found);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let page = crate::report::html::tuned(found);
+        let page = crate::report::html::render_tuning(found);
         assert_eq!(flat.contains(keep), !is_better, "{text}");
         for rows in ["best drive.a=1", "the best", "\nbest "] {
             assert!(is_better || !flat.contains(rows), "{rows}: {text}");
@@ -162,14 +162,14 @@ fn an_unproven_point_is_not_the_best() {
         assert_eq!(flat.contains("candidate drive.a=1"), !is_better, "{text}");
         assert!(is_better || !page.contains("\"best\""), "{text}");
         let json: serde_json::Value =
-            serde_json::from_str(&report(found, Format::Json, 0)).expect("JSON");
+            serde_json::from_str(&report(found, ReportFormat::Json, 0)).expect("JSON");
         let (given, missing) = match is_better {
             true => ("best", "candidate"),
             false => ("candidate", "best"),
         };
         assert_eq!(json[given]["settings"]["drive.b"], "2", "{json}");
         assert!(json[missing].is_null(), "{json}");
-        let csv = report(found, Format::Csv, 0);
+        let csv = report(found, ReportFormat::Csv, 0);
         let (best, candidate) = (is_better, !is_better);
         let record = format!(",{best},{candidate},false,");
         assert_eq!(csv.matches(&record).count(), 1, "{csv}");
@@ -177,14 +177,14 @@ fn an_unproven_point_is_not_the_best() {
     };
     for (spread, is_better, has_phases) in cases {
         let mut found = tuned(1, &[100.0, 103.0, 80.0]);
-        found.spread = Some(spread);
+        found.seed_spread = Some(spread);
         let flat = judge(&found, is_better);
         assert_eq!(flat.contains("phases"), has_phases, "{flat}");
     }
-    let visits = |speed: &dyn Fn(u32) -> f64, place: u32| -> Vec<Visit> {
-        let visit = |round: u32| Visit {
+    let visits = |speed: &dyn Fn(u32) -> f64, place: u32| -> Vec<PointVisit> {
+        let visit = |round: u32| PointVisit {
             round,
-            place_in_round: (place + round) % 2,
+            order_in_round: (place + round) % 2,
             speed: speed(round),
         };
         (0..40).map(visit).collect()
@@ -195,10 +195,10 @@ fn an_unproven_point_is_not_the_best() {
     };
     for (speed, is_better) in [(&noisy as &dyn Fn(u32) -> f64, false), (&|_| 120.0, true)] {
         let mut found = tuned(1, &[100.0, 103.0]);
-        found.keys[1].today_place = None;
-        found.samples = Some(Samples {
-            today: visits(&|_| 100.0, 0),
-            points: BTreeMap::from([
+        found.parameters[1].today_value_index = None;
+        found.samples = Some(VisitSamples {
+            today_visits: visits(&|_| 100.0, 0),
+            point_visits: BTreeMap::from([
                 (vec![0, 0], visits(&|_| 60.0, 1)),
                 (vec![0, 1], visits(speed, 1)),
             ]),
@@ -210,12 +210,12 @@ fn an_unproven_point_is_not_the_best() {
 #[test]
 fn a_descent_says_how_much_it_left_out() {
     let mut found = tuned(2, &[20.0, 50.0, 100.0, 0.0, 95.0, 93.5]);
-    found.method.search = Searched::Descent {
+    found.method.kind = SearchKind::Descent {
         screened: 12,
         starts: 9,
     };
-    found.method.combinations = 40_000;
-    found.method.from_store = 4;
+    found.method.combination_count = 40_000;
+    found.method.from_store_count = 4;
     let text = shown(&found);
     for part in [
         "coordinate descent from 9 starts",
@@ -233,8 +233,9 @@ fn a_descent_says_how_much_it_left_out() {
 #[test]
 fn other_programs_get_everything() {
     let mut found = tuned(2, &[20.0, 50.0, 100.0, 0.0, 95.0, 93.5]);
-    found.goal = Goal::Throughput;
-    let json: serde_json::Value = serde_json::from_str(&report(&found, Format::Json, 0)).unwrap();
+    found.goal = TuningGoal::Throughput;
+    let json: serde_json::Value =
+        serde_json::from_str(&report(&found, ReportFormat::Json, 0)).unwrap();
     assert_eq!(json["best"]["settings"]["drive.b"], "3");
     assert_eq!(json["best"]["value"], 100.0);
     assert_eq!(json["gain"], 4.0);
@@ -255,13 +256,13 @@ fn other_programs_get_everything() {
     assert_eq!(cliff["settings"]["drive.a"], "1");
     assert_eq!(json["safe"]["settings"]["drive.a"], "2");
     assert_eq!(json["method"]["search"], "exhaustive");
-    let csv = report(&found, Format::Csv, 0);
+    let csv = report(&found, ReportFormat::Csv, 0);
     assert_eq!(csv.lines().count(), 7);
     assert!(
         csv.contains("drive.a=1 drive.b=3,100,10,7,true,false,false,"),
         "{csv}"
     );
-    let markdown = report(&found, Format::Markdown, 0);
+    let markdown = report(&found, ReportFormat::Markdown, 0);
     assert!(markdown.contains("ON A CLIFF"), "{markdown}");
 }
 
@@ -270,7 +271,7 @@ fn other_programs_get_everything() {
 #[test]
 fn a_cliff_anywhere_is_named() {
     let mut found = tuned(1, &[100.0, 99.0, 98.0, 97.0, 20.0, 19.0]);
-    found.keys[1].today_place = Some(3);
+    found.parameters[1].today_value_index = Some(3);
     let text = shown(&found);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -294,7 +295,7 @@ fn a_cliff_anywhere_is_named() {
 #[test]
 fn a_fall_between_values_far_apart_is_a_step_in_words() {
     let mut found = tuned(1, &[100.0, 20.0]);
-    found.keys[1].values = vec!["1".to_owned(), "32".to_owned()];
+    found.parameters[1].values = vec!["1".to_owned(), "32".to_owned()];
     let text = shown(&found);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -309,7 +310,7 @@ fn a_fall_between_values_far_apart_is_a_step_in_words() {
         "{text}"
     );
     let json: serde_json::Value =
-        serde_json::from_str(&report(&found, Format::Json, 0)).expect("JSON");
+        serde_json::from_str(&report(&found, ReportFormat::Json, 0)).expect("JSON");
     assert_eq!(json["wide_steps"][0]["to"], "32");
     assert_eq!(json["on_cliff"], false);
     assert_eq!(json["cliffs"], serde_json::json!([]));
@@ -318,27 +319,27 @@ fn a_fall_between_values_far_apart_is_a_step_in_words() {
 /// What is known of chance is by the goal, and by how many repetitions count.
 #[test]
 fn a_cliff_is_beyond_chance_where_chance_is_known() {
-    let remark = |goal: Goal, repetitions: (u32, u32)| {
+    let remark = |goal: TuningGoal, repetitions: (u32, u32)| {
         let mut one = tuned(1, &[20.0, 50.0, 100.0, 96.0, 95.0]);
         one.goal = goal;
-        one.method.repetitions = repetitions;
+        one.method.repetition_range = repetitions;
         shown(&one).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let differ = "beyond what repetitions differ by";
-    assert!(remark(Goal::Throughput, (3, 1)).contains(differ));
-    let once = remark(Goal::Throughput, (1, 0));
+    assert!(remark(TuningGoal::Throughput, (3, 1)).contains(differ));
+    let once = remark(TuningGoal::Throughput, (1, 0));
     assert!(!once.contains(differ), "{once}");
     assert!(
         once.contains("what chance does to one repetition is not known"),
         "{once}"
     );
-    let cpu = remark(Goal::Cpu, (3, 1));
+    let cpu = remark(TuningGoal::Cpu, (3, 1));
     assert!(!cpu.contains(differ), "{cpu}");
     assert!(
         cpu.contains("what chance does to the processor time is not known"),
         "{cpu}"
     );
-    let latency = remark(Goal::Latency, (3, 1));
+    let latency = remark(TuningGoal::Latency, (3, 1));
     let fall = "what chance does to a p99 of as many calls (99.9 %): 10.0 % with the calls";
     assert!(latency.contains(fall), "{latency}");
 }

@@ -11,7 +11,9 @@ use rand_pcg::Pcg64Mcg;
 const SEED: u64 = 1983;
 
 fn rank(n: usize, alpha: f64) -> usize {
-    (1..=n).fold(0, |rank, n| next_rank(n, rank, libm::log(alpha)))
+    (1..=n).fold(0, |rank, n| {
+        next_order_statistic_rank(n, rank, libm::log(alpha))
+    })
 }
 
 #[test]
@@ -45,8 +47,8 @@ fn decided(
     rows: usize,
     cap: usize,
     mut block: impl FnMut(usize) -> (f64, bool),
-) -> Option<(usize, Decided, Estimate)> {
-    let mut sequence = Sequence::new(rows, Limits::default());
+) -> Option<(usize, SequenceVerdict, RatioEstimate)> {
+    let mut sequence = ConfidenceSequence::new(rows, DecisionLimits::default());
     (1..=cap).find_map(|n| {
         let (ln_ratio, b_second) = block(n - 1);
         sequence.add_ratio(ln_ratio, b_second);
@@ -62,32 +64,36 @@ fn series_that_are_known() {
         decided(rows, 200, |n| (of(n), fair(n))).map(|(n, decided, _)| (n, decided))
     };
     let always = decided(1, 200, |n| (0.1, fair(n))).unwrap();
-    let point = Estimate {
+    let point = RatioEstimate {
         ln_ratio: 0.1,
-        low: 0.1,
-        high: 0.1,
+        ln_ratio_min: 0.1,
+        ln_ratio_max: 0.1,
     };
-    assert_eq!(always, (11, Decided::Slower, point));
-    assert_eq!(at(5, &|_| 0.1), Some((13, Decided::Slower)));
+    assert_eq!(always, (11, SequenceVerdict::Slower, point));
+    assert_eq!(at(5, &|_| 0.1), Some((13, SequenceVerdict::Slower)));
     let alternating = |size: f64| move |n: usize| if n.is_multiple_of(2) { size } else { -size };
     let coin = |n: usize| (n / 2).is_multiple_of(2);
     let open = |size: f64| decided(1, 200, |n| (alternating(size)(n), coin(n)));
     assert_eq!(
         open(0.02).map(|one| (one.0, one.1)),
-        Some((11, Decided::NoDifference))
+        Some((11, SequenceVerdict::NoDifference))
     );
     assert_eq!(open(0.05), None);
-    assert_eq!(at(1, &|_| 0.0), Some((11, Decided::NoDifference)));
-    assert_eq!(at(1, &|_| 0.005), Some((11, Decided::NoDifference)));
+    assert_eq!(at(1, &|_| 0.0), Some((11, SequenceVerdict::NoDifference)));
+    assert_eq!(at(1, &|_| 0.005), Some((11, SequenceVerdict::NoDifference)));
 }
 
 /// Without the effect of the order: no block's coin is known.
-fn decided_without_order(values: &[f64], cap: usize) -> Option<(usize, Decided)> {
-    let mut sequence = Sequence::new(1, Limits::default());
+fn decided_without_order(values: &[f64], cap: usize) -> Option<(usize, SequenceVerdict)> {
+    let mut sequence = ConfidenceSequence::new(1, DecisionLimits::default());
     (1..=cap).find_map(|n| {
-        insert_sorted(&mut sequence.corrected, values[(n - 1) % values.len()]);
-        sequence.rank = next_rank(n, sequence.rank, sequence.ln_alpha);
-        sequence.intersect();
+        insert_in_order(
+            &mut sequence.corrected_ln_ratios,
+            values[(n - 1) % values.len()],
+        );
+        sequence.order_statistic_rank =
+            next_order_statistic_rank(n, sequence.order_statistic_rank, sequence.ln_alpha);
+        sequence.intersect_bounds();
         Some((n, sequence.verdict()?))
     })
 }
@@ -98,17 +104,17 @@ fn exceptions_take_longer() {
     sixth[5] = -0.1;
     assert_eq!(
         decided_without_order(&sixth, 200),
-        Some((15, Decided::Slower))
+        Some((15, SequenceVerdict::Slower))
     );
     let one_in_four = [0.05, 0.05, 0.05, -0.05];
     assert_eq!(
         decided_without_order(&one_in_four, 200),
-        Some((43, Decided::Slower))
+        Some((43, SequenceVerdict::Slower))
     );
     let one_in_three = [0.1, 0.1, -0.5];
     assert_eq!(
         decided_without_order(&one_in_three, 200),
-        Some((113, Decided::Slower))
+        Some((113, SequenceVerdict::Slower))
     );
 }
 
@@ -117,23 +123,23 @@ fn swapping_the_arms_swaps_everything() {
     let mut random = Random::new(8);
     for _ in 0..50 {
         let (mut one, mut other) = (
-            Sequence::new(3, Limits::default()),
-            Sequence::new(3, Limits::default()),
+            ConfidenceSequence::new(3, DecisionLimits::default()),
+            ConfidenceSequence::new(3, DecisionLimits::default()),
         );
         for _ in 0..60 {
             let (ln_ratio, coin) = (0.02 + 0.03 * random.normal(), random.coin());
             one.add_ratio(ln_ratio, coin);
             other.add_ratio(-ln_ratio, !coin);
-            let mirrored = other.estimate().map(|of| Estimate {
+            let mirrored = other.estimate().map(|of| RatioEstimate {
                 ln_ratio: -of.ln_ratio,
-                low: -of.high,
-                high: -of.low,
+                ln_ratio_min: -of.ln_ratio_max,
+                ln_ratio_max: -of.ln_ratio_min,
             });
             assert_eq!(one.estimate(), mirrored);
             let mirrored = other.verdict().map(|verdict| match verdict {
-                Decided::Slower => Decided::Faster,
-                Decided::Faster => Decided::Slower,
-                Decided::NoDifference => Decided::NoDifference,
+                SequenceVerdict::Slower => SequenceVerdict::Faster,
+                SequenceVerdict::Faster => SequenceVerdict::Slower,
+                SequenceVerdict::NoDifference => SequenceVerdict::NoDifference,
             });
             assert_eq!(one.verdict(), mirrored);
         }
@@ -180,7 +186,7 @@ fn fair_coins_are_seldom_called_unfair() {
     for (alpha, share) in [(0.01, 0.004..=0.010), (0.05, 0.030..=0.046)] {
         let ranks: Vec<usize> = (1..=400)
             .scan(0, |rank, n| {
-                *rank = next_rank(n, *rank, libm::log(alpha));
+                *rank = next_order_statistic_rank(n, *rank, libm::log(alpha));
                 Some(*rank)
             })
             .collect();
@@ -216,9 +222,9 @@ fn rates(mut series: impl FnMut(usize) -> (f64, bool)) -> VerdictRates {
     for _ in 0..CASES {
         let found = decided(1, BLOCKS_CAP, &mut series);
         match found.map(|found| found.1) {
-            Some(Decided::Slower) => rates.slower += one,
-            Some(Decided::Faster) => rates.faster += one,
-            Some(Decided::NoDifference) => rates.alike += one,
+            Some(SequenceVerdict::Slower) => rates.slower += one,
+            Some(SequenceVerdict::Faster) => rates.faster += one,
+            Some(SequenceVerdict::NoDifference) => rates.alike += one,
             None => {}
         }
         rates.blocks += one * found.map_or(BLOCKS_CAP, |found| found.0) as f64;
@@ -269,8 +275,8 @@ fn places_of_their_own_are_told_apart_unless_a_coin_swaps_them() {
     for _ in 0..CASES {
         let place = 0.03 * (random.normal() - random.normal());
         let mut noise = || (0.042 * random.normal(), random.coin(), random.coin());
-        let firm = |found: Option<(usize, Decided, Estimate)>| {
-            usize::from(found.is_some_and(|found| found.1 != Decided::NoDifference))
+        let firm = |found: Option<(usize, SequenceVerdict, RatioEstimate)>| {
+            usize::from(found.is_some_and(|found| found.1 != SequenceVerdict::NoDifference))
         };
         kept += firm(decided(1, BLOCKS_CAP, |_| {
             let (noise, second, _) = noise();

@@ -1,7 +1,7 @@
 //! The expectations of the procedure's description.
 
 use super::*;
-use crate::statistics::insert_sorted;
+use crate::statistics::insert_in_order;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -17,11 +17,11 @@ fn rates(logs: &[f64]) -> Vec<f64> {
 }
 
 fn of(base: &[f64], other: &[f64], rows: usize) -> SeparateEstimate {
-    SeparateEstimate::from_runs(&rates(base), &rates(other), rows, FLOOR).unwrap()
+    SeparateEstimate::from_runs(&rates(base), &rates(other), rows, ERROR_FLOOR_DEFAULT).unwrap()
 }
 
 fn is_firm(separate: &SeparateEstimate) -> bool {
-    separate.excludes_equality() && separate.doubt.is_none()
+    separate.excludes_equality() && separate.undecided_reason.is_none()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_factor_is_needed() {
         let found = of(&quiet(), &other, rows);
         assert_eq!(is_firm(&found), firm, "{factor} of {rows} rows: {found:?}");
         let half = if rows == 1 { 0.262 } else { 0.368 };
-        assert!((found.half_width - half).abs() < 0.0005, "{found:?}");
+        assert!((found.ln_half_width - half).abs() < 0.0005, "{found:?}");
     }
 }
 
@@ -49,41 +49,44 @@ fn a_disturbed_run_leaves_the_verdict_open() {
         values
     };
     assert_eq!(
-        of(&quiet(), &with_fast(&slow), 1).doubt,
-        Some(Doubt::OtherDisturbed)
+        of(&quiet(), &with_fast(&slow), 1).undecided_reason,
+        Some(SeparateDoubt::OtherDisturbed)
     );
     assert_eq!(
-        of(&with_fast(&quiet()), &slow, 1).doubt,
-        Some(Doubt::BaseDisturbed)
+        of(&with_fast(&quiet()), &slow, 1).undecided_reason,
+        Some(SeparateDoubt::BaseDisturbed)
     );
     let mut as_fast: Vec<f64> = quiet().iter().map(|one| one + 0.35).collect();
     for number in [0, 10] {
         as_fast[number] = quiet()[number];
     }
-    assert!(of(&quiet(), &as_fast, 1).doubt.is_some());
+    assert!(of(&quiet(), &as_fast, 1).undecided_reason.is_some());
 }
 
 #[test]
 fn few_repetitions_decide_nothing() {
     let slow: Vec<f64> = quiet().iter().map(|one| one + libm::log(3.0)).collect();
-    assert_eq!(of(&quiet()[..15], &slow, 1).doubt, Some(Doubt::TooFew));
-    assert_eq!(of(&quiet()[..16], &slow, 1).doubt, None);
     assert_eq!(
-        SeparateEstimate::from_runs(&[1.0; 3], &[1.0; 20], 1, FLOOR),
+        of(&quiet()[..15], &slow, 1).undecided_reason,
+        Some(SeparateDoubt::TooFewRepetitions)
+    );
+    assert_eq!(of(&quiet()[..16], &slow, 1).undecided_reason, None);
+    assert_eq!(
+        SeparateEstimate::from_runs(&[1.0; 3], &[1.0; 20], 1, ERROR_FLOOR_DEFAULT),
         None
     );
     assert_eq!(
-        SeparateEstimate::from_runs(&[0.0; 20], &[1.0; 20], 1, FLOOR),
+        SeparateEstimate::from_runs(&[0.0; 20], &[1.0; 20], 1, ERROR_FLOOR_DEFAULT),
         None
     );
 }
 
 #[test]
 fn earlier_runs_say_how_much_runs_differ() {
-    assert_eq!(floor(&[1.0; 7]), FLOOR);
-    assert_eq!(floor(&[1.0; 8]), DIFFERENCE_MIN);
+    assert_eq!(error_floor(&[1.0; 7]), ERROR_FLOOR_DEFAULT);
+    assert_eq!(error_floor(&[1.0; 8]), DIFFERENCE_MIN);
     let scattered = rates(&[0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1]);
-    assert!((floor(&scattered) - 0.107).abs() < 0.001);
+    assert!((error_floor(&scattered) - 0.107).abs() < 0.001);
 }
 
 /// 2,000 pairs of like runs of each kind: the noise within a run, and the level
@@ -156,7 +159,7 @@ fn like_runs_are_seldom_called_different() {
         ),
     ];
     // As many as a program has by default, and as of `--runs 20` and more.
-    let lengths = [VERDICT_REPETITIONS_MIN, 20];
+    let lengths = [VERDICT_REPETITION_COUNT_MIN, 20];
     for ((name, level, noise, most), length) in kinds
         .into_iter()
         .flat_map(|kind| lengths.map(|length| (kind, length)))
@@ -171,7 +174,7 @@ fn like_runs_are_seldom_called_different() {
         let mut firm = |shift: f64| {
             let wrong = (0..PAIRS).filter(|_| {
                 let (base, other) = (run(&mut random, 0.0), run(&mut random, shift));
-                SeparateEstimate::from_runs(&base, &other, 1, FLOOR)
+                SeparateEstimate::from_runs(&base, &other, 1, ERROR_FLOOR_DEFAULT)
                     .is_some_and(|one| is_firm(&one))
             });
             wrong.count() as f64 / PAIRS as f64
@@ -212,7 +215,7 @@ impl Random {
 fn values_are_inserted_in_order() {
     let mut sorted = Vec::new();
     for value in [3.0, 1.0, 2.0, 1.0, 4.0] {
-        insert_sorted(&mut sorted, value);
+        insert_in_order(&mut sorted, value);
     }
     assert_eq!(sorted, [1.0, 1.0, 2.0, 3.0, 4.0]);
 }

@@ -1,23 +1,23 @@
 use super::*;
-use crate::fixtures::Noise;
-use crate::fixtures::load::{Load, READS};
-use crate::fixtures::result;
-use crate::summary::Summary;
+use crate::fixtures::RandomNoise;
+use crate::fixtures::build_result;
+use crate::fixtures::load::{LoadFixture, READ_LOAD};
+use crate::summary::ResultSummary;
 use diskperf_timeline::{SeriesPoint, WorkerMeasure};
 
 fn of(repetitions: Vec<Repetition>) -> LoadSummary {
-    Summary::from_result(&result("random", 0, repetitions))
+    ResultSummary::from_result(&build_result("random", 0, repetitions))
         .load
         .unwrap()
 }
 
 fn at_rate(iops: f64, response_us: f64) -> Repetition {
-    let load = Load {
+    let load = LoadFixture {
         iops,
         response_us,
-        ..READS
+        ..READ_LOAD
     };
-    load.repetition(&mut Noise::new(7))
+    load.build_repetition(&mut RandomNoise::new(7))
 }
 
 #[test]
@@ -39,22 +39,22 @@ fn rates_and_percentiles_are_medians_and_the_tail_is_of_all_requests() {
     assert_eq!(p99(&all), p99(middle));
     assert_eq!(
         p99_9(&all).is_some(),
-        all.response.as_ref().unwrap().count >= 1000
+        all.response.as_ref().unwrap().request_count >= 1000
     );
     let longest = |one: &LoadSummary| one.response.as_ref().unwrap().max_us;
     assert_eq!(longest(&all), longest(slow));
-    assert_eq!((all.series_of, all.series.len()), (2, 3));
+    assert_eq!((all.series_repetition, all.series.len()), (2, 3));
     assert_eq!(all.series[1].iops, 2000.0);
     assert_eq!(all.read_share, Some(1.0));
 }
 
 #[test]
 fn the_middle_of_two_times_is_that_of_their_rates() {
-    assert_eq!(median_time(&[3.0, 1.0, 2.0]), Some(2.0));
-    let two = median_time(&[1.0, 3.0]).unwrap();
+    assert_eq!(median_of_times(&[3.0, 1.0, 2.0]), Some(2.0));
+    let two = median_of_times(&[1.0, 3.0]).unwrap();
     let rate = median(&[1.0, 1.0 / 3.0]).unwrap();
     assert!((two * rate - 1.0).abs() < 1e-12);
-    assert_eq!(median_time(&[]), None);
+    assert_eq!(median_of_times(&[]), None);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn percentiles_of_too_few_requests_are_absent() {
     // None of them tells by itself, and both together do.
     let both = of(vec![one(), one()]).response.unwrap();
     assert_eq!((both.p99_us, both.p99_interval), (Some(1.0), None));
-    assert_eq!((both.p99_9_us, both.count), (None, 120));
+    assert_eq!((both.p99_9_us, both.request_count), (None, 120));
     assert_eq!(alone.read_share, None);
 }
 
@@ -105,8 +105,8 @@ fn a_series_is_that_of_all_workers() {
         workers: vec![worker(260, &[10, 20, 6]), worker(330, &[100, 90, 80, 1])],
         ..Repetition::default()
     };
-    let series = series(&repetition);
-    let rates: Vec<(f64, f64)> = series.iter().map(|one| (one.at_s, one.iops)).collect();
+    let series = build_series(&repetition);
+    let rates: Vec<(f64, f64)> = series.iter().map(|one| (one.start_s, one.iops)).collect();
     assert_eq!(rates, [(0.0, 1100.0), (0.1, 1100.0), (0.2, 900.0)]);
     assert_eq!(series[0].mb_per_s, 1.1);
     let p99s: Vec<Option<f64>> = series.iter().map(|one| one.p99_us).collect();
@@ -137,8 +137,8 @@ fn a_course_has_the_longest_intervals_of_its_workers() {
         ..Repetition::default()
     };
     let figures = |most| {
-        let course = course(&repetition, most);
-        let of = |one: &SeriesFigures| (one.at_s, one.iops.round(), one.p99_us);
+        let course = build_rate_series(&repetition, most);
+        let of = |one: &SeriesFigures| (one.start_s, one.iops.round(), one.p99_us);
         let figures: Vec<_> = course.series.iter().map(of).collect();
         (course.interval_s, figures)
     };

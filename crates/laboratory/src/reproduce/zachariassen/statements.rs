@@ -6,7 +6,7 @@ use super::{
     SYSTEM, TRACK_SECTORS, USER,
 };
 use crate::reproduce::asking::{Asking, Values, settings};
-use diskperf_analysis::accuracy::{Finding, Statement};
+use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_catalogue::{PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::formatting::formatting;
@@ -62,7 +62,7 @@ pub(in crate::reproduce) fn statements(
     asking: &Asking<'_>,
     cells: &[&PublishedCell],
     values: &Values,
-) -> Result<Vec<Statement>, LaboratoryError> {
+) -> Result<Vec<PublishedStatement>, LaboratoryError> {
     let flat = three(asking, values, &FLAT)?;
     let mixed = three(asking, values, &MIXED)?;
     Ok([
@@ -120,7 +120,7 @@ fn geometric_mean(ratios: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// Tests the printed hit rate of the controller's cache on a long raw read.
-fn hit_rate(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn hit_rate(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let read = row("dd if=/dev/rXX0f of=/dev/null");
     let mut jobs = Vec::new();
     for (_, call_bytes) in SIZES {
@@ -134,20 +134,20 @@ fn hit_rate(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
         best = best.max(percent);
         findings.push(Finding::new(&format!("calls of {size}"), percent, "%"));
     }
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: format!(
             "the Rimfire's best hit rate was {HIT_PERCENT} %, on a long raw disk read"
         ),
         findings,
-        holds: Some((best - HIT_PERCENT).abs() <= NEAR_PERCENT),
+        is_confirmed: Some((best - HIT_PERCENT).abs() <= NEAR_PERCENT),
         conclusion: "all of partition f; a hit is a read for which the arm had nothing to begin: all was in the cache, or was passing under the heads".to_owned(),
     })
 }
 
 /// Tests two bad tracks, "one around cylinder 8 and one somewhere in the middle of the h
 /// partition", whose data lies in tracks of partition b.
-fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn forwarded(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     const STAND_IN_CYLINDER: u64 = 29;
     let track = |cylinder: u64, head: u64| cylinder * HEADS + head;
     let bad = [track(8, 13), track(H.0 + 140, 13)];
@@ -187,19 +187,19 @@ fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
         most = most.max(change.abs());
         findings.push(Finding::new(what, change, "%"));
     }
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "two tracks are forwarded; they didn't measurably affect the benchmarks"
             .to_owned(),
         findings,
-        holds: Some(most < 2.0),
+        is_confirmed: Some(most < 2.0),
         conclusion: "what the Cheetah loses when a track of cylinder 8 and one in the middle of h are elsewhere".to_owned(),
     })
 }
 
 /// Tests the duration of the 451's format and verify passes, as far as a program like the Cheetah's
 /// explains it.
-fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn six_hours(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let way = settings(&[
         ("controller.maintenance_track_ms", "1.7"),
         ("controller.format_check", "true"),
@@ -211,22 +211,22 @@ fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     ]);
     let all = asking.over(&way);
     let times = formatting(asking.catalogue, (BASELINE, &all), (1, PASSES))?;
-    let minutes = times.total().0 as f64 / 60e9;
-    let revolutions = 6.0 * 3600e9 / (times.tracks as f64 * times.revolution.0 as f64);
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    let minutes = times.total_time().0 as f64 / 60e9;
+    let revolutions = 6.0 * 3600e9 / (times.track_count as f64 * times.revolution_time.0 as f64);
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "format and five verify passes take 6 hours for an xy451 and a SuperEagle"
             .to_owned(),
         findings: vec![
             Finding::new("in the way of the Cheetah's program", minutes, "min"),
             Finding::new("six hours are, for each track", revolutions, "revolutions"),
         ],
-        holds: None,
+        is_confirmed: None,
         conclusion: "three revolutions to format a track and two and a half for each pass come to little more than an hour; what the 451's program does with the others is not said".to_owned(),
     })
 }
 
-fn processor_seconds(cells: &[&PublishedCell], values: &Values) -> Statement {
+fn processor_seconds(cells: &[&PublishedCell], values: &Values) -> PublishedStatement {
     let mut findings = Vec::new();
     for cell in cells {
         let (Some(id), Some(test)) = (&cell.id, &cell.test) else {
@@ -243,18 +243,18 @@ fn processor_seconds(cells: &[&PublishedCell], values: &Values) -> Statement {
             }
         }
     }
-    Statement {
-        published: DOCUMENT.to_owned(),
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "fsck, dump and restore: the seconds of the processor that `time` printed"
             .to_owned(),
         findings,
-        holds: None,
+        is_confirmed: None,
         conclusion: "shown, not scored: what the programs compute was chosen by the user seconds"
             .to_owned(),
     }
 }
 
-fn bits(values: &Values) -> Option<Statement> {
+fn bits(values: &Values) -> Option<PublishedStatement> {
     let id = |rest: &str| format!("{DOCUMENT}/misc/rimfire/fsck-dev-rxx0f{rest}");
     let trial = |rest: &str| values.by_id(&id(rest));
     let settings = [
@@ -273,15 +273,15 @@ fn bits(values: &Values) -> Option<Statement> {
     let seconds: Vec<f64> = settings.iter().map(|(_, seconds)| *seconds).collect();
     let tie = (seconds[1] / seconds[2] - 1.0).abs() <= 0.03;
     let ordered = seconds[0] < seconds[1] && seconds[2] < seconds[3] && seconds[3] < seconds[4];
-    Some(Statement {
-        published: DOCUMENT.to_owned(),
+    Some(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "five settings of the cache on fsck: 29.1, 37.0, 37.0, 48.4 and 79.5 s"
             .to_owned(),
         findings: settings
             .iter()
             .map(|(what, seconds)| Finding::new(what, *seconds, "s"))
             .collect(),
-        holds: Some(tie && ordered),
+        is_confirmed: Some(tie && ordered),
         conclusion: "the models follow the table; the text names SEA|XHD|XCY with 10 sectors as the best for fsck, which the table does not show".to_owned(),
     })
 }
@@ -291,7 +291,7 @@ fn row(command: &str) -> &'static Row {
     row.expect("the table has the row")
 }
 
-fn flat_reads(flat: &[Three]) -> Statement {
+fn flat_reads(flat: &[Three]) -> PublishedStatement {
     let first = flat
         .iter()
         .all(|one| one.cheetah > one.rimfire && one.rimfire > one.baseline);
@@ -307,11 +307,11 @@ fn flat_reads(flat: &[Three]) -> Statement {
             ),
         ]);
     }
-    Statement {
-        published: DOCUMENT.to_owned(),
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "the Cheetah is very fast on flat out reads".to_owned(),
         findings,
-        holds: Some(first),
+        is_confirmed: Some(first),
         conclusion: "first in every row that only reads, with every size of call".to_owned(),
     }
 }
@@ -324,21 +324,21 @@ fn ratios(cells: &[Three], of: fn(&Three) -> f64) -> Vec<Finding> {
         .collect()
 }
 
-fn degraded(mixed: &[Three]) -> Statement {
+fn degraded(mixed: &[Three]) -> PublishedStatement {
     let cheetah = geometric_mean(mixed.iter().map(|one| one.cheetah / one.baseline));
     let rimfire = geometric_mean(mixed.iter().map(|one| one.rimfire / one.baseline));
-    Statement {
-        published: DOCUMENT.to_owned(),
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "the Cheetah degrades to 1.0 to 1.1 times a 451 on heavy mixes of reads and writes, and falls behind the Rimfire".to_owned(),
         findings: ratios(mixed, |one| one.cheetah / one.baseline),
-        holds: Some(cheetah < rimfire && (cheetah - 1.0).abs() <= ABOUT),
+        is_confirmed: Some(cheetah < rimfire && (cheetah - 1.0).abs() <= ABOUT),
         conclusion: format!(
             "the Cheetah's share of the 451 in the rows that read and write one drive; their geometric mean is {cheetah:.2}, and the Rimfire's {rimfire:.2}"
         ),
     }
 }
 
-fn announced(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
+fn announced(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let firmware = format!("{CHEETAH}:announced-firmware");
     let copy = row(COPY_WITHIN);
     let jobs = [
@@ -346,8 +346,8 @@ fn announced(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
         copy.job(asking, &firmware, 8192)?,
     ];
     let rates = asking.rates(&jobs)?;
-    Ok(Statement {
-        published: DOCUMENT.to_owned(),
+    Ok(PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement:
             "new firmware that keeps the cache over writes would \"improve performance 30%\""
                 .to_owned(),
@@ -356,12 +356,12 @@ fn announced(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
             Finding::new("as announced", rates[1], "KB/s"),
             Finding::new("more", 100.0 * (rates[1] / rates[0] - 1.0), "%"),
         ],
-        holds: None,
+        is_confirmed: None,
         conclusion: "a file copied within its file system with calls of 8 KB, counted once; a prediction: the author got no board with it that worked".to_owned(),
     })
 }
 
-fn across_the_board(flat: &[Three], mixed: &[Three]) -> Statement {
+fn across_the_board(flat: &[Three], mixed: &[Three]) -> PublishedStatement {
     let ratio = |one: &Three| one.rimfire / one.baseline;
     let findings: Vec<Finding> = ratios(flat, ratio)
         .into_iter()
@@ -372,12 +372,12 @@ fn across_the_board(flat: &[Three], mixed: &[Three]) -> Statement {
         let some = cells.iter().filter(|one| one.is_raw() == is_raw);
         geometric_mean(some.map(ratio))
     };
-    Statement {
-        published: DOCUMENT.to_owned(),
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "the Rimfire is about 1.9 to 2.0 times a 451 on most things, across the board"
             .to_owned(),
         findings,
-        holds: Some((1.8..=2.1).contains(&mean)),
+        is_confirmed: Some((1.8..=2.1).contains(&mean)),
         conclusion: format!(
             "the geometric mean is {mean:.2}: {:.2} of raw reads, {:.2} of files read, {:.2} of files copied, and {:.2} of copies between raw partitions, which seek most of their time; within a tenth of what is said counts as about",
             of(flat, true),
@@ -390,7 +390,7 @@ fn across_the_board(flat: &[Three], mixed: &[Three]) -> Statement {
 
 /// Tests several simultaneous fscks against a single one: the activity on several parts of the disk
 /// that the table includes.
-fn activity(cells: &[&PublishedCell], values: &Values) -> Statement {
+fn activity(cells: &[&PublishedCell], values: &Values) -> PublishedStatement {
     const ONE: [(&str, &str); 2] = [
         ("rimfire", "fsck-dev-rxx0f/sea-crd-ra10"),
         ("cheetah", "fsck-dev-rxx0f"),
@@ -425,11 +425,11 @@ fn activity(cells: &[&PublishedCell], values: &Values) -> Statement {
     });
     let [rimfire, cheetah] = each;
     let linear = geometric_mean(rimfire.into_iter());
-    Statement {
-        published: DOCUMENT.to_owned(),
+    PublishedStatement {
+        document: DOCUMENT.to_owned(),
         statement: "the Rimfire degrades linearly when kept busy on different parts of the disk, the Cheetah excessively with activity on two file systems".to_owned(),
         findings,
-        holds: Some((0.9..=1.1).contains(&linear) && cheetah[1] > 1.1 * rimfire[1]),
+        is_confirmed: Some((0.9..=1.1).contains(&linear) && cheetah[1] > 1.1 * rimfire[1]),
         conclusion: format!(
             "each of several takes {linear:.2} times as long as linearly on the Rimfire, by the geometric mean; on two file systems, {:.2} times on the Cheetah and {:.2} on the Rimfire",
             cheetah[1], rimfire[1]

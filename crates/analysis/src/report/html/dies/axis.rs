@@ -4,17 +4,17 @@
 use std::fmt::Write;
 
 /// Width of the picture's left margin in pixels of the picture.
-pub(super) const LEFT: f64 = 112.0;
-pub(super) const WIDTH: f64 = 830.0;
-pub(super) const RIGHT: f64 = 28.0;
+pub(super) const LEFT_MARGIN: f64 = 112.0;
+pub(super) const PLOT_AREA_WIDTH: f64 = 830.0;
+pub(super) const RIGHT_MARGIN: f64 = 28.0;
 
 /// Maximum number of steps between two labels of the whole axis.
-const STEPS_MAX: f64 = 9.0;
+const TICK_COUNT_MAX: f64 = 9.0;
 
 /// Returns the labelled times from `from_ns` to `until_ns` with their labels.
-pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
+pub(super) fn choose_ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     let length = until_ns - from_ns;
-    let least = (length / STEPS_MAX).max(1.0);
+    let least = (length / TICK_COUNT_MAX).max(1.0);
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|one| one * power);
     let step = steps.into_iter().find(|step| *step >= least);
@@ -26,7 +26,7 @@ pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     };
     let digits = (-(step / unit_ns).log10().floor()).max(0.0) as usize;
     let first = (from_ns / step).ceil();
-    let count = ((until_ns / step).floor() - first).clamp(0.0, 2.0 * STEPS_MAX) as usize;
+    let count = ((until_ns / step).floor() - first).clamp(0.0, 2.0 * TICK_COUNT_MAX) as usize;
     let tick = |number: usize| {
         let at = (first + number as f64) * step;
         (at, format!("{:.digits$} {unit}", at / unit_ns))
@@ -35,10 +35,10 @@ pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
 }
 
 /// Draws the axis above and below the area from `top` to `bottom`.
-pub(super) fn axis((from_ns, until_ns): (f64, f64), (top, bottom): (f64, f64)) -> String {
+pub(super) fn draw_axis((from_ns, until_ns): (f64, f64), (top, bottom): (f64, f64)) -> String {
     let mut out = format!("<g class=\"axis\" data-top=\"{top:.1}\" data-bottom=\"{bottom:.1}\">\n");
-    for (at, words) in ticks(from_ns, until_ns) {
-        let x = LEFT + WIDTH * (at - from_ns) / (until_ns - from_ns).max(1.0);
+    for (at, words) in choose_ticks(from_ns, until_ns) {
+        let x = LEFT_MARGIN + PLOT_AREA_WIDTH * (at - from_ns) / (until_ns - from_ns).max(1.0);
         let (above, below) = (top - 6.0, bottom + 14.0);
         let _ = writeln!(
             out,
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn moments_are_round() {
         let words = |from, until| -> Vec<String> {
-            let all = ticks(from, until).into_iter();
+            let all = choose_ticks(from, until).into_iter();
             all.map(|(_, words)| words).collect()
         };
         assert_eq!(
@@ -69,6 +69,6 @@ mod tests {
         );
         assert_eq!(words(1.23e6, 1.6e6).first().unwrap(), "1.25 ms");
         assert_eq!(words(0.0, 1.9e9).last().unwrap(), "1.5 s");
-        assert!(ticks(0.0, 0.0).len() == 1 && ticks(0.0, f64::MAX).len() < 25);
+        assert!(choose_ticks(0.0, 0.0).len() == 1 && choose_ticks(0.0, f64::MAX).len() < 25);
     }
 }

@@ -5,11 +5,11 @@ use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
 use diskperf_timeline::{Nanoseconds, Trace};
 
 /// Maximum number of intervals that the time range of a die picture is divided into.
-const MOST: usize = 120;
+const INTERVAL_COUNT_MAX: usize = 120;
 /// Minimum mean number of requests in an interval of the die picture.
 const REQUESTS_PER_INTERVAL_MIN: usize = 6;
 /// Minimum number of intervals in the time range of a die picture; fewer would show no trend.
-const LEAST: usize = 12;
+const INTERVAL_COUNT_MIN: usize = 12;
 
 /// Number of intervals that share one figure of write amplification, since program operations are
 /// few.
@@ -18,20 +18,20 @@ const INTERVALS_PER_AMPLIFICATION: usize = 4;
 /// Throughput, fill levels and write amplification of a flash drive in equal consecutive intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FlashSeries {
-    pub(super) intervals: Vec<Interval>,
+    pub(super) intervals: Vec<FlashInterval>,
 }
 
 /// Throughput, fill levels and write amplification of a flash drive in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Interval {
-    pub(super) from: Nanoseconds,
-    pub(super) until: Nanoseconds,
+pub(super) struct FlashInterval {
+    pub(super) start: Nanoseconds,
+    pub(super) end: Nanoseconds,
     pub(super) read_bytes_per_s: f64,
     pub(super) written_bytes_per_s: f64,
     /// Fill levels of the drive's buffers at the end of the interval, if known.
     pub(super) levels: Option<FlashLevels>,
     /// Write amplification: units programmed for each unit that the host wrote, if known.
-    pub(super) amplification: Option<f64>,
+    pub(super) write_amplification: Option<f64>,
 }
 
 impl FlashSeries {
@@ -42,9 +42,10 @@ impl FlashSeries {
     ) -> Self {
         let all = trace.requests.iter();
         let ended = |at: Nanoseconds| at > from && at <= until;
-        let own = all.filter(|one| one.drive == drive.number && ended(one.completed()));
+        let own = all.filter(|one| one.drive == drive.drive_index && ended(one.completed()));
         let own: Vec<_> = own.collect();
-        let count = (own.len() / REQUESTS_PER_INTERVAL_MIN).clamp(LEAST, MOST);
+        let count =
+            (own.len() / REQUESTS_PER_INTERVAL_MIN).clamp(INTERVAL_COUNT_MIN, INTERVAL_COUNT_MAX);
         let length = until.since(from).0 as f64 / count as f64;
         let at = |number: usize| {
             Nanoseconds(
@@ -52,13 +53,13 @@ impl FlashSeries {
                     .saturating_add((length * number as f64).round() as u64),
             )
         };
-        let interval = |number: usize| Interval {
-            from: at(number),
-            until: at(number + 1),
-            levels: flash_levels_at(flash, at(number + 1)),
-            ..Interval::default()
+        let interval = |number: usize| FlashInterval {
+            start: at(number),
+            end: at(number + 1),
+            levels: find_flash_levels(flash, at(number + 1)),
+            ..FlashInterval::default()
         };
-        let mut intervals: Vec<Interval> = (0..count).map(interval).collect();
+        let mut intervals: Vec<FlashInterval> = (0..count).map(interval).collect();
         for request in own {
             let place = request.completed().since(from).0 as f64 / length.max(1.0);
             let interval = &mut intervals[(place as usize).min(count - 1)];
@@ -69,21 +70,21 @@ impl FlashSeries {
                 Purpose::Write | Purpose::WriteBehind => interval.written_bytes_per_s += rate,
             }
         }
-        let mut before = flash_levels_at(flash, from);
+        let mut before = find_flash_levels(flash, from);
         for some in intervals.chunks_mut(INTERVALS_PER_AMPLIFICATION) {
             let after = some.last().and_then(|last| last.levels);
             let amplification = before
                 .zip(after)
                 .and_then(|(before, after)| after.amplification_since(&before));
             some.iter_mut()
-                .for_each(|one| one.amplification = amplification);
+                .for_each(|one| one.write_amplification = amplification);
             before = after.or(before);
         }
         Self { intervals }
     }
 
     /// Returns the maximum of a figure over all intervals; 0 without any.
-    pub(super) fn max_of(&self, figure_of: impl Fn(&Interval) -> Option<f64>) -> f64 {
+    pub(super) fn series_max(&self, figure_of: impl Fn(&FlashInterval) -> Option<f64>) -> f64 {
         self.intervals
             .iter()
             .filter_map(figure_of)
@@ -92,7 +93,7 @@ impl FlashSeries {
 }
 
 /// Returns the last sample of the fill levels up to a given time.
-fn flash_levels_at(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
+fn find_flash_levels(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
     let after = flash.levels.partition_point(|one| one.at <= at);
     flash.levels.get(after.checked_sub(1)?).copied()
 }

@@ -3,16 +3,17 @@
 //! Content over time is drawn in plots: pictures within the picture, of width [`PLOT_WIDTH`]. The
 //! script shows a part of a plot when a reader zooms in.
 
-use super::axis::{LEFT, RIGHT, WIDTH, axis};
-use super::panels::panels;
+use super::axis::{LEFT_MARGIN, PLOT_AREA_WIDTH, RIGHT_MARGIN, draw_axis};
+use super::panels::draw_panels;
 use super::stretches::SLICES_PER_DIE;
 use super::{
-    DieActivities, DriveGeometry, Picture, PictureView, die_of, is_wait_stage, longest_wait,
+    DieActivities, DiePicture, DriveGeometry, PictureView, find_die_of_request, is_wait_stage,
+    longest_wait_ns,
 };
 use crate::explanation::words;
-use crate::report::html::chart::figure_with;
+use crate::report::html::chart::render_figure_with;
 use crate::report::html::escape;
-use crate::report::html::family::Family;
+use crate::report::html::family::StageFamily;
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
@@ -21,7 +22,7 @@ use std::fmt::Write;
 /// Width of a plot in units of its own.
 pub(super) const PLOT_WIDTH: f64 = 10_000.0;
 
-const TOP: f64 = 24.0;
+const TOP_MARGIN: f64 = 24.0;
 /// Height of a request's caption in the list of slow requests.
 const CAPTION_HEIGHT: f64 = 14.0;
 const BAR_HEIGHT: f64 = 9.0;
@@ -37,9 +38,9 @@ const CHANNEL_GAP: f64 = 4.0;
 
 impl PictureView {
     /// Converts a time to an x coordinate in a plot.
-    pub(super) fn x(&self, at: Nanoseconds) -> f64 {
-        let length = (self.until.since(self.from).0 as f64).max(1.0);
-        PLOT_WIDTH * (at.since(self.from).0 as f64 / length).min(1.0)
+    pub(super) fn x_position(&self, at: Nanoseconds) -> f64 {
+        let length = (self.end.since(self.start).0 as f64).max(1.0);
+        PLOT_WIDTH * (at.since(self.start).0 as f64 / length).min(1.0)
     }
 }
 
@@ -51,12 +52,12 @@ struct DieRows {
 }
 
 impl DieRows {
-    fn from_drive(drive: &DriveGeometry) -> Self {
+    fn from_geometry(drive: &DriveGeometry) -> Self {
         Self {
-            height: (DIES_HEIGHT / f64::from(drive.dies.max(1)))
+            height: (DIES_HEIGHT / f64::from(drive.die_count.max(1)))
                 .clamp(DIE_HEIGHT_MIN, DIE_HEIGHT_MAX),
-            channels: drive.channels,
-            dies_per_channel: drive.dies.div_ceil(drive.channels).max(1),
+            channels: drive.channel_count,
+            dies_per_channel: drive.die_count.div_ceil(drive.channel_count).max(1),
         }
     }
 
@@ -80,14 +81,14 @@ impl DieRows {
 }
 
 /// Draws a plot at a vertical position of the picture.
-pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
+pub(super) fn draw_plot((top, height): (f64, f64), content: &str) -> String {
     format!(
-        "<svg class=\"plot\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\" \
+        "<svg class=\"plot\" x=\"{LEFT_MARGIN}\" y=\"{top:.1}\" width=\"{PLOT_AREA_WIDTH}\" height=\"{height:.1}\" \
          viewBox=\"0 0 {PLOT_WIDTH} {height:.1}\" preserveAspectRatio=\"none\">{content}</svg>\n"
     )
 }
 
-fn activity_colour(by: DieBusy) -> &'static str {
+fn colour_of_activity(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "media",
         DieBusy::Program => "processor",
@@ -98,7 +99,7 @@ fn activity_colour(by: DieBusy) -> &'static str {
     }
 }
 
-fn activity_text(by: DieBusy) -> &'static str {
+fn describe_activity(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "read",
         DieBusy::Program => "program",
@@ -109,13 +110,13 @@ fn activity_text(by: DieBusy) -> &'static str {
     }
 }
 
-fn die_name(drive: &DriveGeometry, die: u32) -> String {
-    let (channel, place) = (die % drive.channels, die / drive.channels);
+fn format_die_name(drive: &DriveGeometry, die: u32) -> String {
+    let (channel, place) = (die % drive.channel_count, die / drive.channel_count);
     format!("channel {channel}, die {place}")
 }
 
 /// Draws a rectangle from one time to another in a plot.
-pub(super) fn rectangle(
+pub(super) fn draw_rectangle(
     out: &mut String,
     class: &str,
     (from, until): (f64, f64),
@@ -123,8 +124,8 @@ pub(super) fn rectangle(
     title: &str,
 ) {
     // What is shorter than half a pixel is drawn, and seen, all the same.
-    let width = (until - from).max(PLOT_WIDTH / WIDTH / 2.0);
-    let title = escape::text(title);
+    let width = (until - from).max(PLOT_WIDTH / PLOT_AREA_WIDTH / 2.0);
+    let title = escape::escape_text(title);
     let _ = writeln!(
         out,
         "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{width:.2}\" height=\"{height:.1}\"><title>{title}</title></rect>"
@@ -137,34 +138,47 @@ fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (Str
     match &view.dies {
         DieActivities::Exact(kept) => {
             for one in kept {
-                let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die_top(one.die));
+                let (x, y) = (
+                    (view.x_position(one.from), view.x_position(one.until)),
+                    rows.die_top(one.die),
+                );
                 let took = format_nanoseconds(one.until.since(one.from));
                 let stands = match one.stands {
                     true => ", while a program or an erase is suspended",
                     false => "",
                 };
-                let name = die_name(drive, one.die);
-                let title = format!("{name}: {}, {took}{stands}", activity_text(one.by));
+                let name = format_die_name(drive, one.die);
+                let title = format!("{name}: {}, {took}{stands}", describe_activity(one.by));
                 let class = match one.stands {
-                    true => format!("{} stands", activity_colour(one.by)),
-                    false => activity_colour(one.by).to_owned(),
+                    true => format!("{} stands", colour_of_activity(one.by)),
+                    false => colour_of_activity(one.by).to_owned(),
                 };
-                rectangle(&mut out, &class, x, (y, rows.mark_height()), &title);
+                draw_rectangle(&mut out, &class, x, (y, rows.mark_height()), &title);
             }
             (out, kept.len())
         }
-        DieActivities::Slices(stretches) => {
+        DieActivities::BusySlices(stretches) => {
             let x = |place: usize| PLOT_WIDTH * place as f64 / SLICES_PER_DIE as f64;
             for one in stretches {
-                let class = format!("{} step{}", activity_colour(one.by), one.step);
-                let name = die_name(drive, one.die);
-                let percent = 100 * one.step / super::stretches::BUSY_STEPS;
+                let class = format!(
+                    "{} step{}",
+                    colour_of_activity(one.activity),
+                    one.busy_level
+                );
+                let name = format_die_name(drive, one.die);
+                let percent = 100 * one.busy_level / super::stretches::BUSY_LEVEL_COUNT;
                 let title = format!(
                     "{name}: busy about {percent} %, most with {}",
-                    activity_text(one.by)
+                    describe_activity(one.activity)
                 );
                 let y = (rows.die_top(one.die), rows.mark_height());
-                rectangle(&mut out, &class, (x(one.first), x(one.last)), y, &title);
+                draw_rectangle(
+                    &mut out,
+                    &class,
+                    (x(one.first_slice), x(one.last_slice)),
+                    y,
+                    &title,
+                );
             }
             (out, stretches.len())
         }
@@ -176,7 +190,7 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
     let (view, drive) = picture;
     let (marks, count) = draw_marks(view, drive, rows);
     let mut inner = String::new();
-    for die in 0..drive.dies {
+    for die in 0..drive.die_count {
         let y = rows.die_top(die);
         let _ = writeln!(
             inner,
@@ -184,44 +198,44 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
             rows.mark_height()
         );
     }
-    if drive.complete_from > view.from && drive.left_out > 0 {
+    if drive.complete_since > view.start && drive.omitted_count > 0 {
         let title = format!(
             "not kept: {} intervals before this moment were left out",
-            drive.left_out
+            drive.omitted_count
         );
-        let x = (0.0, view.x(drive.complete_from));
-        rectangle(&mut inner, "gone", x, (0.0, rows.total_height()), &title);
+        let x = (0.0, view.x_position(drive.complete_since));
+        draw_rectangle(&mut inner, "gone", x, (0.0, rows.total_height()), &title);
     }
     let _ = write!(inner, "<g class=\"rows_marks\">\n{marks}</g>\n");
-    for request in &view.slowest {
-        let Some(die) = die_of(request, drive) else {
+    for request in &view.slowest_requests {
+        let Some(die) = find_die_of_request(request, drive) else {
             continue;
         };
         for (stage, from, until) in request.parts() {
             if matches!(stage, Stage::DieWait(_)) {
-                let x = (view.x(from), view.x(until));
+                let x = (view.x_position(from), view.x_position(until));
                 let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
                 let title = format!(
                     "{}: {}",
                     describe_request(request, drive),
-                    words::stage(stage)
+                    words::stage_label(stage)
                 );
-                rectangle(&mut inner, "missed", x, y, &title);
+                draw_rectangle(&mut inner, "missed", x, y, &title);
             }
         }
     }
     let mut out = String::new();
-    for channel in 0..drive.channels {
+    for channel in 0..drive.channel_count {
         let middle =
             top + rows.channel_top(channel) + f64::from(rows.dies_per_channel) * rows.height / 2.0;
         let _ = writeln!(
             out,
             "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">channel {channel}</text>",
-            LEFT - 8.0,
+            LEFT_MARGIN - 8.0,
             middle + 3.5
         );
     }
-    (out + &plot((top, rows.total_height()), &inner), count)
+    (out + &draw_plot((top, rows.total_height()), &inner), count)
 }
 
 fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
@@ -232,8 +246,8 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
         Purpose::WriteBehind => "write-behind",
     };
     let bytes = u64::from(request.sectors).saturating_mul(u64::from(drive.sector_bytes));
-    let place = match die_of(request, drive) {
-        Some(die) => format!(" ({})", die_name(drive, die)),
+    let place = match find_die_of_request(request, drive) {
+        Some(die) => format!(" ({})", format_die_name(drive, die)),
         None => String::new(),
     };
     match request.sectors {
@@ -244,7 +258,7 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
 
 /// Returns the causes of a request's wait with their durations, the longest first, without
 /// negligible ones.
-fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
+fn list_wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
     for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait_stage(*stage)) {
         let took = until.since(from).0;
@@ -254,7 +268,7 @@ fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
         }
     }
     causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
-    let least = longest_wait(request) / CAUSE_WAIT_DIVISOR_MAX;
+    let least = longest_wait_ns(request) / CAUSE_WAIT_DIVISOR_MAX;
     causes.retain(|(_, took)| *took >= least);
     causes
 }
@@ -264,9 +278,9 @@ fn describe_causes(request: &TracedRequest, drive: &DriveGeometry, most: usize) 
     let took = format_nanoseconds(request.completed().since(request.issued));
     let cause = |(stage, ns): &(Stage, u64)| {
         let took = format_nanoseconds(Nanoseconds(*ns));
-        format!("{took} {}", words::stage(*stage))
+        format!("{took} {}", words::stage_label(*stage))
     };
-    let causes = wait_causes(request);
+    let causes = list_wait_causes(request);
     let named: Vec<String> = causes.iter().take(most).map(cause).collect();
     format!(
         "{}, {took}: {}",
@@ -277,13 +291,13 @@ fn describe_causes(request: &TracedRequest, drive: &DriveGeometry, most: usize) 
 
 fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
     let mut out = String::new();
-    for (number, request) in view.slowest.iter().enumerate() {
-        let top = TOP + number as f64 * REQUEST_HEIGHT;
-        let words = escape::text(&describe_causes(request, drive, 2));
+    for (number, request) in view.slowest_requests.iter().enumerate() {
+        let top = TOP_MARGIN + number as f64 * REQUEST_HEIGHT;
+        let words = escape::escape_text(&describe_causes(request, drive, 2));
         // Where the request begins, or further left, where they would not end in the picture.
-        let at = view.x(request.issued);
-        let room = WIDTH - words.chars().count() as f64 * LETTER_WIDTH;
-        let x = LEFT + (at / PLOT_WIDTH * WIDTH).min(room).max(0.0);
+        let at = view.x_position(request.issued);
+        let room = PLOT_AREA_WIDTH - words.chars().count() as f64 * LETTER_WIDTH;
+        let x = LEFT_MARGIN + (at / PLOT_WIDTH * PLOT_AREA_WIDTH).min(room).max(0.0);
         let _ = writeln!(
             out,
             "<text class=\"waits\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
@@ -300,39 +314,41 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         for (stage, from, until) in parts {
             let class = match is_wait_stage(stage) {
                 true => "missed",
-                false => Family::from_stage(stage).variable().trim_start_matches('-'),
+                false => StageFamily::from_stage(stage)
+                    .css_variable()
+                    .trim_start_matches('-'),
             };
             let took = format_nanoseconds(until.since(from));
             let title = format!(
                 "{}: {}, {took}",
                 describe_request(request, drive),
-                words::stage(stage)
+                words::stage_label(stage)
             );
-            rectangle(
+            draw_rectangle(
                 &mut bar,
                 class,
-                (view.x(from), view.x(until)),
+                (view.x_position(from), view.x_position(until)),
                 (0.0, BAR_HEIGHT),
                 &title,
             );
         }
-        out += &plot((top + CAPTION_HEIGHT, BAR_HEIGHT), &bar);
+        out += &draw_plot((top + CAPTION_HEIGHT, BAR_HEIGHT), &bar);
     }
-    if !view.slowest.is_empty() {
+    if !view.slowest_requests.is_empty() {
         let _ = writeln!(
             out,
             "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">slowest requests</text>",
-            LEFT - 8.0,
-            TOP + CAPTION_HEIGHT + BAR_HEIGHT - 1.0
+            LEFT_MARGIN - 8.0,
+            TOP_MARGIN + CAPTION_HEIGHT + BAR_HEIGHT - 1.0
         );
     }
     out
 }
 
-fn draw_key(view: &PictureView) -> String {
+fn draw_colour_key(view: &PictureView) -> String {
     let mut all: Vec<DieBusy> = match &view.dies {
         DieActivities::Exact(kept) => kept.iter().map(|one| one.by).collect(),
-        DieActivities::Slices(stretches) => stretches.iter().map(|one| one.by).collect(),
+        DieActivities::BusySlices(stretches) => stretches.iter().map(|one| one.activity).collect(),
     };
     all.sort_unstable_by_key(|by| *by as usize);
     all.dedup();
@@ -341,31 +357,34 @@ fn draw_key(view: &PictureView) -> String {
     };
     let mut keys: String = all
         .iter()
-        .map(|by| entry(activity_colour(*by), activity_text(*by)))
+        .map(|by| entry(colour_of_activity(*by), describe_activity(*by)))
         .collect();
     if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.stands)) {
         keys += "<li><i class=\"stands\"></i>a suspended program or erase</li>";
     }
-    if !view.slowest.is_empty() {
+    if !view.slowest_requests.is_empty() {
         keys += &entry("missed", "a slow request waits");
     }
     format!("<ul class=\"key\">{keys}</ul>")
 }
 
 fn write_caption(view: &PictureView, drive: &DriveGeometry, is_close: bool) -> String {
-    let from = format_nanoseconds(view.from.since(drive.opened));
-    let length = format_nanoseconds(view.until.since(view.from));
+    let from = format_nanoseconds(view.start.since(drive.recording_start));
+    let length = format_nanoseconds(view.end.since(view.start));
     let mut text = match is_close {
         true => format!("{length} from {from} on, around the request with the longest wait. "),
         false => format!("The whole repetition, {length}. "),
     };
     text += match view.dies {
         DieActivities::Exact(_) => "Each line is a die; each mark is one activity. ",
-        DieActivities::Slices(_) => {
+        DieActivities::BusySlices(_) => {
             "Each line is a die; a mark has the colour of the main activity in a slice of time, and is darker the busier the die was. "
         }
     };
-    let slowest = view.slowest.iter().max_by_key(|one| longest_wait(one));
+    let slowest = view
+        .slowest_requests
+        .iter()
+        .max_by_key(|one| longest_wait_ns(one));
     if let Some(slowest) = slowest {
         let _ = write!(
             text,
@@ -373,8 +392,8 @@ fn write_caption(view: &PictureView, drive: &DriveGeometry, is_close: bool) -> S
             describe_causes(slowest, drive, 4)
         );
     }
-    if drive.left_out > 0 && drive.complete_from > view.from {
-        let shown = format_nanoseconds(drive.complete_from.since(drive.opened));
+    if drive.omitted_count > 0 && drive.complete_since > view.start {
+        let shown = format_nanoseconds(drive.complete_since.since(drive.recording_start));
         let _ = write!(
             text,
             "Die activities before {shown} are omitted, and so are the requests of that time. "
@@ -389,42 +408,46 @@ fn draw_figure(
     is_close: bool,
 ) -> String {
     let (view, drive) = picture;
-    let rows = DieRows::from_drive(drive);
-    let of_requests = view.slowest.len() as f64 * REQUEST_HEIGHT;
-    let top = TOP + of_requests + if of_requests > 0.0 { 6.0 } else { 0.0 };
+    let rows = DieRows::from_geometry(drive);
+    let of_requests = view.slowest_requests.len() as f64 * REQUEST_HEIGHT;
+    let top = TOP_MARGIN + of_requests + if of_requests > 0.0 { 6.0 } else { 0.0 };
     let (dies, count) = draw_dies(picture, &rows, top);
-    let (panels, bottom) = panels(view, drive, top + rows.total_height() + 12.0);
-    let from_ns = view.from.since(drive.opened).0 as f64;
-    let until_ns = view.until.since(drive.opened).0 as f64;
-    let (width, height) = (LEFT + WIDTH + RIGHT, bottom + 20.0);
+    let (panels, bottom) = draw_panels(view, drive, top + rows.total_height() + 12.0);
+    let from_ns = view.start.since(drive.recording_start).0 as f64;
+    let until_ns = view.end.since(drive.recording_start).0 as f64;
+    let (width, height) = (LEFT_MARGIN + PLOT_AREA_WIDTH + RIGHT_MARGIN, bottom + 20.0);
     let content = format!(
         "<div class=\"scroll\"><svg class=\"platter dies\" viewBox=\"0 0 {width} {height:.1}\" role=\"img\" \
-         aria-label=\"{}\" data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-across=\"{PLOT_WIDTH}\" \
+         aria-label=\"{}\" data-left=\"{LEFT_MARGIN}\" data-width=\"{PLOT_AREA_WIDTH}\" data-across=\"{PLOT_WIDTH}\" \
          data-from=\"{from_ns}\" data-until=\"{until_ns}\">\n{}{}{dies}{panels}</svg></div>{}\
          <p class=\"quiet screen closer\" hidden>Drag across the picture to look closer; a double click \
          shows all of it again.</p>",
-        escape::text(title),
-        axis((from_ns, until_ns), (TOP - 4.0, bottom)),
+        escape::escape_text(title),
+        draw_axis((from_ns, until_ns), (TOP_MARGIN - 4.0, bottom)),
         draw_requests(view, drive),
-        draw_key(view)
+        draw_colour_key(view)
     );
-    figure_with(
+    render_figure_with(
         title,
         &write_caption(view, drive, is_close),
         &content,
         &format!(
             "data-picture=\"{}\" data-rows=\"{count}\"",
-            escape::text(name)
+            escape::escape_text(name)
         ),
     )
 }
 
 /// Draws the close-up and the whole picture of dies with their captions.
-pub(in crate::report::html) fn figures(picture: &Picture, name: &str, title: &str) -> String {
+pub(in crate::report::html) fn render_figures(
+    picture: &DiePicture,
+    name: &str,
+    title: &str,
+) -> String {
     let drive = &picture.drive;
-    let number = drive.number + 1;
+    let number = drive.drive_index + 1;
     let whole = draw_figure(
-        (&picture.whole, drive),
+        (&picture.whole_run, drive),
         (name, &format!("{title}: dies of drive {number}")),
         false,
     );

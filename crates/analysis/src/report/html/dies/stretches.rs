@@ -7,23 +7,23 @@ use diskperf_timeline::{DieBusy, Nanoseconds};
 pub(super) const SLICES_PER_DIE: usize = 160;
 
 /// Number of steps in which a picture shows the busy share of a die.
-pub(super) const BUSY_STEPS: u32 = 4;
+pub(super) const BUSY_LEVEL_COUNT: u32 = 4;
 
 /// Consecutive time slices of one die with the same main activity and busy share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DieSlice {
     pub(super) die: u32,
-    pub(super) by: DieBusy,
+    pub(super) activity: DieBusy,
     /// Busy share of the die over all activities, in steps.
-    pub(super) step: u32,
+    pub(super) busy_level: u32,
     /// First time slice of the sequence.
-    pub(super) first: usize,
+    pub(super) first_slice: usize,
     /// Time slice after the end of the sequence.
-    pub(super) last: usize,
+    pub(super) last_slice: usize,
 }
 
 /// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
-pub(super) fn slice_dies<'k>(
+pub(super) fn slice_die_activities<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),
     dies: u32,
@@ -46,9 +46,9 @@ pub(super) fn slice_dies<'k>(
     let mut stretches: Vec<DieSlice> = Vec::new();
     for (place, busy) in busy.iter().enumerate() {
         let share: f64 = busy.iter().sum();
-        let step = (share * f64::from(BUSY_STEPS))
+        let step = (share * f64::from(BUSY_LEVEL_COUNT))
             .round()
-            .min(f64::from(BUSY_STEPS)) as u32;
+            .min(f64::from(BUSY_LEVEL_COUNT)) as u32;
         let most = DieBusy::ALL.into_iter();
         let most = most.max_by(|a, b| busy[*a as usize].total_cmp(&busy[*b as usize]));
         let Some(by) = most.filter(|_| step > 0) else {
@@ -57,16 +57,21 @@ pub(super) fn slice_dies<'k>(
         let (die, first) = ((place / SLICES_PER_DIE) as u32, place % SLICES_PER_DIE);
         match stretches.last_mut() {
             Some(before)
-                if (before.die, before.by, before.step, before.last) == (die, by, step, first) =>
+                if (
+                    before.die,
+                    before.activity,
+                    before.busy_level,
+                    before.last_slice,
+                ) == (die, by, step, first) =>
             {
-                before.last += 1;
+                before.last_slice += 1;
             }
             _ => stretches.push(DieSlice {
                 die,
-                by,
-                step,
-                first,
-                last: first + 1,
+                activity: by,
+                busy_level: step,
+                first_slice: first,
+                last_slice: first + 1,
             }),
         }
     }

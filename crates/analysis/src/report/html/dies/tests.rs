@@ -104,9 +104,9 @@ fn busy() -> Trace {
 
 #[test]
 fn a_short_time_is_drawn_interval_by_interval() {
-    let picture = Picture::of(&trace()).unwrap();
+    let picture = DiePicture::from_trace(&trace()).unwrap();
     assert!(picture.close_up.is_none());
-    let html = figures(&picture, "dies-1", "a test");
+    let html = render_figures(&picture, "dies-1", "a test");
     assert!(html.contains("data-picture=\"dies-1\" data-rows=\"3\""));
     let marks = html.split("class=\"rows_marks\"").nth(1).unwrap();
     let marks = marks.split("</g>").next().unwrap();
@@ -125,7 +125,11 @@ fn a_short_time_is_drawn_interval_by_interval() {
 
 #[test]
 fn the_cause_of_a_wait_is_red_at_its_die() {
-    let html = figures(&Picture::of(&trace()).unwrap(), "dies-1", "a test");
+    let html = render_figures(
+        &DiePicture::from_trace(&trace()).unwrap(),
+        "dies-1",
+        "a test",
+    );
     // In the lines of both requests, and at their dies.
     assert_eq!(html.matches("<rect class=\"missed\"").count(), 4);
     let waits = "read of 4 KiB (channel 1, die 1): die busy: erase";
@@ -134,15 +138,18 @@ fn the_cause_of_a_wait_is_red_at_its_die() {
 
 #[test]
 fn a_long_time_is_drawn_twice() {
-    let picture = Picture::of(&busy()).unwrap();
+    let picture = DiePicture::from_trace(&busy()).unwrap();
     let close = picture.close_up.as_ref().unwrap();
     // Around the read that waited, all of which is in it.
     assert!(
-        close.from <= us(2000) && close.until >= us(5050),
+        close.start <= us(2000) && close.end >= us(5050),
         "{close:?}"
     );
-    assert!(matches!(picture.whole.dies, DieActivities::Slices(_)));
-    let html = figures(&picture, "dies-1", "a test");
+    assert!(matches!(
+        picture.whole_run.dies,
+        DieActivities::BusySlices(_)
+    ));
+    let html = render_figures(&picture, "dies-1", "a test");
     assert!(html.contains("data-picture=\"dies-1-closely\""));
     assert!(html.contains("channel 1, die 0: busy about 100 %, most with read"));
     assert!(html.contains("channel 1, die 1: busy about 100 %, most with erase"));
@@ -155,10 +162,18 @@ fn stretches_are_joined_and_say_what_most_of_them_went_to() {
         die_activity(0, DieBusy::Read, (800, 805)),
         die_activity(1, DieBusy::Read, (1595, 1600)),
     ];
-    let found = stretches::slice_dies(all.iter(), (us(0), us(1600)), 2);
+    let found = stretches::slice_die_activities(all.iter(), (us(0), us(1600)), 2);
     let found: Vec<_> = found
         .iter()
-        .map(|one| (one.die, one.by, one.step, one.first, one.last))
+        .map(|one| {
+            (
+                one.die,
+                one.activity,
+                one.busy_level,
+                one.first_slice,
+                one.last_slice,
+            )
+        })
         .collect();
     assert_eq!(
         found,
@@ -175,29 +190,32 @@ fn omitted_die_activities_are_reported() {
     let mut trace = busy();
     trace.flash[0].left_out = 7;
     trace.flash[0].complete_from = us(3000);
-    let picture = Picture::of(&trace).unwrap();
-    let html = figures(&picture, "dies-1", "a test");
+    let picture = DiePicture::from_trace(&trace).unwrap();
+    let html = render_figures(&picture, "dies-1", "a test");
     assert!(html.contains("not kept: 7 intervals before this moment were left out"));
     assert!(html.contains("Die activities before 3.00 ms are omitted"));
-    assert!(picture.whole.slowest.is_empty(), "it was issued before");
+    assert!(
+        picture.whole_run.slowest_requests.is_empty(),
+        "it was issued before"
+    );
 }
 
 #[test]
 fn amplification_and_rates_are_of_their_intervals() {
-    let picture = Picture::of(&trace()).unwrap();
-    let intervals = &picture.whole.flash_series.intervals;
+    let picture = DiePicture::from_trace(&trace()).unwrap();
+    let intervals = &picture.whole_run.flash_series.intervals;
     assert_eq!(intervals.len(), 12);
     let moved: f64 = (intervals.iter())
-        .map(|one| one.read_bytes_per_s * one.until.since(one.from).seconds())
+        .map(|one| one.read_bytes_per_s * one.end.since(one.start).seconds())
         .sum();
     assert!((moved - 8192.0).abs() < 1.0, "{moved}");
     assert_eq!(
-        intervals[0].amplification, None,
+        intervals[0].write_amplification, None,
         "nothing was written by then"
     );
     let all: Vec<f64> = intervals
         .iter()
-        .filter_map(|one| one.amplification)
+        .filter_map(|one| one.write_amplification)
         .collect();
     assert_eq!(all, [3.0; 4]);
 }
@@ -224,21 +242,21 @@ fn documents_of_any_numbers_are_drawn() {
         channel: u32::MAX,
         die: u32::MAX,
     });
-    let html = figures(&Picture::of(&trace).unwrap(), "dies-1", "a test");
+    let html = render_figures(&DiePicture::from_trace(&trace).unwrap(), "dies-1", "a test");
     assert!(!html.contains("NaN") && !html.contains("inf"));
     trace.processes[0].spans[0].until = Nanoseconds(u64::MAX);
-    assert!(Picture::of(&trace).is_some());
+    assert!(DiePicture::from_trace(&trace).is_some());
 }
 
 #[test]
 fn without_flash_or_requests_there_is_no_picture() {
     let mut idle = trace();
     idle.requests.clear();
-    assert_eq!(Picture::of(&idle), None);
+    assert_eq!(DiePicture::from_trace(&idle), None);
     let mut other = trace();
     other.flash.clear();
-    assert_eq!(Picture::of(&other), None);
-    assert_eq!(picture::Picture::of(&other), None);
-    let kind = picture::Picture::of(&trace()).map(|picture| picture.kind());
+    assert_eq!(DiePicture::from_trace(&other), None);
+    assert_eq!(picture::Picture::from_trace(&other), None);
+    let kind = picture::Picture::from_trace(&trace()).map(|picture| picture.kind_name());
     assert_eq!(kind, Some("dies"));
 }

@@ -1,57 +1,57 @@
 //! Platter picture as SVG, in the colours of the page.
 
-use super::Picture;
-use super::mark::Mark;
+use super::PlatterPicture;
+use super::mark::TimelineMark;
 use crate::explanation::words;
-use crate::report::html::chart::figure_with;
+use crate::report::html::chart::render_figure_with;
 use crate::report::html::escape;
-use crate::report::html::family::Family;
+use crate::report::html::family::StageFamily;
 use diskperf_timeline::trace::{ArmWork, DiskPosition, Purpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
-const LEFT: f64 = 76.0;
-const WIDTH: f64 = 880.0;
-const RIGHT: f64 = 14.0;
-const TOP: f64 = 44.0;
+const LEFT_MARGIN: f64 = 76.0;
+const REVOLUTION_WIDTH: f64 = 880.0;
+const RIGHT_MARGIN: f64 = 14.0;
+const TOP_MARGIN: f64 = 44.0;
 const LINE_HEIGHT: f64 = 46.0;
-const PROCESSOR_HEIGHT: f64 = 8.0;
-const DRIVE_HEIGHT: f64 = 20.0;
+const PROCESSOR_BAND_HEIGHT: f64 = 8.0;
+const DRIVE_BAND_HEIGHT: f64 = 20.0;
 /// Height of the part for firmware and link, at the foot of a drive's band in the picture.
-const LINK_HEIGHT: f64 = 6.0;
+const LINK_BAND_HEIGHT: f64 = 6.0;
 
 /// Part of a span within one revolution: its line, and its start and end as shares of the line.
 #[derive(Clone, Copy)]
-struct LineSegment {
-    line: u32,
-    from: f64,
-    until: f64,
+struct RevolutionSegment {
+    revolution_line: u32,
+    start_angle: f64,
+    end_angle: f64,
 }
 
-impl LineSegment {
+impl RevolutionSegment {
     fn width(self) -> f64 {
-        (self.until - self.from) * WIDTH
+        (self.end_angle - self.start_angle) * REVOLUTION_WIDTH
     }
 
-    fn x(self) -> f64 {
-        LEFT + self.from * WIDTH
+    fn x_position(self) -> f64 {
+        LEFT_MARGIN + self.start_angle * REVOLUTION_WIDTH
     }
 }
 
-fn top(line: u32) -> f64 {
-    TOP + f64::from(line) * LINE_HEIGHT
+fn line_top(line: u32) -> f64 {
+    TOP_MARGIN + f64::from(line) * LINE_HEIGHT
 }
 
-fn middle(line: u32) -> f64 {
-    top(line) + PROCESSOR_HEIGHT + 3.0 + DRIVE_HEIGHT / 2.0
+fn line_middle(line: u32) -> f64 {
+    line_top(line) + PROCESSOR_BAND_HEIGHT + 3.0 + DRIVE_BAND_HEIGHT / 2.0
 }
 
-impl Picture {
+impl PlatterPicture {
     /// Divides a span of time at the ends of revolutions.
-    fn line_segments(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<LineSegment> {
+    fn split_into_segments(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<RevolutionSegment> {
         let shown = |at| {
-            (self.drive.revolutions(at) - self.first)
+            (self.drive.revolutions(at) - self.first_revolution)
                 .clamp(0.0, f64::from(super::REVOLUTIONS_SHOWN))
         };
         let (mut from, until) = (shown(from), shown(until));
@@ -59,10 +59,10 @@ impl Picture {
         while from < until {
             let line = from.floor();
             let end = until.min(line + 1.0);
-            pieces.push(LineSegment {
-                line: line as u32,
-                from: from - line,
-                until: end - line,
+            pieces.push(RevolutionSegment {
+                revolution_line: line as u32,
+                start_angle: from - line,
+                end_angle: end - line,
             });
             from = end;
         }
@@ -70,32 +70,38 @@ impl Picture {
     }
 
     /// Returns the line and the x coordinate of a time; `None` outside the picture.
-    fn position_at(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
-        let turned = self.drive.revolutions(moment) - self.first;
+    fn line_and_angle(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
+        let turned = self.drive.revolutions(moment) - self.first_revolution;
         (0.0..f64::from(super::REVOLUTIONS_SHOWN))
             .contains(&turned)
-            .then(|| (turned as u32, LEFT + turned.fract() * WIDTH))
+            .then(|| {
+                (
+                    turned as u32,
+                    LEFT_MARGIN + turned.fract() * REVOLUTION_WIDTH,
+                )
+            })
     }
 
     fn draw_background(&self) -> String {
         let mut out = String::new();
         let every = [1, 2, 4, 5, 8, 10, 16, 20, 32, 64]
             .into_iter()
-            .find(|every| self.slots / every <= 14)
+            .find(|every| self.slots_per_track / every <= 14)
             .unwrap_or(100);
         // One path for all lines of a kind: a track of today has hundreds of slots.
         let (mut lines, mut named_lines) = (String::new(), String::new());
-        for slot in 0..=self.slots {
-            let x = LEFT + WIDTH * f64::from(slot) / f64::from(self.slots);
+        for slot in 0..=self.slots_per_track {
+            let x =
+                LEFT_MARGIN + REVOLUTION_WIDTH * f64::from(slot) / f64::from(self.slots_per_track);
             let named = slot % every == 0;
             let (from, path) = match named {
-                true => (TOP - 6.0, &mut named_lines),
-                false => (TOP, &mut lines),
+                true => (TOP_MARGIN - 6.0, &mut named_lines),
+                false => (TOP_MARGIN, &mut lines),
             };
-            let bottom = top(super::REVOLUTIONS_SHOWN) - 8.0;
+            let bottom = line_top(super::REVOLUTIONS_SHOWN) - 8.0;
             let _ = write!(path, "M{x:.1} {from:.1}V{bottom:.1}");
-            if named && slot < self.slots {
-                let y = TOP - 10.0;
+            if named && slot < self.slots_per_track {
+                let y = TOP_MARGIN - 10.0;
                 let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\">{slot}</text>");
             }
         }
@@ -104,18 +110,18 @@ impl Picture {
         }
         let _ = writeln!(
             out,
-            "<text class=\"quiet\" x=\"{LEFT}\" y=\"14\">angle: the sector slot under the heads →</text>"
+            "<text class=\"quiet\" x=\"{LEFT_MARGIN}\" y=\"14\">angle: the sector slot under the heads →</text>"
         );
         for line in 0..super::REVOLUTIONS_SHOWN {
-            let (y, band) = (top(line), top(line) + PROCESSOR_HEIGHT + 3.0);
+            let (y, band) = (line_top(line), line_top(line) + PROCESSOR_BAND_HEIGHT + 3.0);
             let ms = f64::from(line) * self.drive.revolution_ns / 1e6;
             let _ = writeln!(
                 out,
                 "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">{ms:.1} ms</text>\
-                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{WIDTH}\" height=\"{PROCESSOR_HEIGHT}\"/>\
-                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{band:.1}\" width=\"{WIDTH}\" height=\"{DRIVE_HEIGHT}\"/>",
-                LEFT - 8.0,
-                middle(line) + 4.0
+                 <rect class=\"ground\" x=\"{LEFT_MARGIN}\" y=\"{y:.1}\" width=\"{REVOLUTION_WIDTH}\" height=\"{PROCESSOR_BAND_HEIGHT}\"/>\
+                 <rect class=\"ground\" x=\"{LEFT_MARGIN}\" y=\"{band:.1}\" width=\"{REVOLUTION_WIDTH}\" height=\"{DRIVE_BAND_HEIGHT}\"/>",
+                LEFT_MARGIN - 8.0,
+                line_middle(line) + 4.0
             );
         }
         out
@@ -125,11 +131,11 @@ impl Picture {
         let mut out = String::new();
         let mut count = 0;
         for one in &self.processor_work {
-            let title = format!("processor: {}", words::stage(one.stage));
-            for piece in self.line_segments(one.from, one.until) {
+            let title = format!("processor: {}", words::stage_label(one.stage));
+            for piece in self.split_into_segments(one.start, one.end) {
                 count += 1;
-                let mark = Mark::from_stage(one.stage);
-                rectangle(&mut out, piece, (0.0, PROCESSOR_HEIGHT), mark, &title);
+                let mark = TimelineMark::from_stage(one.stage);
+                draw_rectangle(&mut out, piece, (0.0, PROCESSOR_BAND_HEIGHT), mark, &title);
             }
         }
         for arm in &self.arm_work {
@@ -138,15 +144,15 @@ impl Picture {
                 let title = format!(
                     "{}: {}, {took}",
                     describe_arm_work(arm),
-                    words::stage(stage)
+                    words::stage_label(stage)
                 );
-                for piece in self.line_segments(from, until) {
+                for piece in self.split_into_segments(from, until) {
                     count += 1;
-                    let mark = Mark::of_arm(arm.work, stage);
-                    rectangle(
+                    let mark = TimelineMark::from_arm_work(arm.work, stage);
+                    draw_rectangle(
                         &mut out,
                         piece,
-                        (PROCESSOR_HEIGHT + 3.0, DRIVE_HEIGHT),
+                        (PROCESSOR_BAND_HEIGHT + 3.0, DRIVE_BAND_HEIGHT),
                         mark,
                         &title,
                     );
@@ -155,20 +161,20 @@ impl Picture {
         }
         for request in &self.requests {
             for (stage, from, until) in request.parts() {
-                if !self.is_at_drive(stage) {
+                if !self.is_drive_stage(stage) {
                     continue;
                 }
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
                 let title = format!(
                     "{}: {}, {took}",
                     describe_request(request),
-                    words::stage(stage)
+                    words::stage_label(stage)
                 );
-                for piece in self.line_segments(from, until) {
+                for piece in self.split_into_segments(from, until) {
                     count += 1;
-                    let mark = Mark::from_stage(stage);
-                    let band = self.band(mark);
-                    rectangle(&mut out, piece, band, mark, &title);
+                    let mark = TimelineMark::from_stage(stage);
+                    let band = self.band_of_mark(mark);
+                    draw_rectangle(&mut out, piece, band, mark, &title);
                 }
             }
         }
@@ -179,8 +185,8 @@ impl Picture {
     fn draw_labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
-            if let Some((line, x)) = self.position_at(request.issued) {
-                let y = top(line) + PROCESSOR_HEIGHT + 3.0;
+            if let Some((line, x)) = self.line_and_angle(request.issued) {
+                let y = line_top(line) + PROCESSOR_BAND_HEIGHT + 3.0;
                 let _ = writeln!(
                     out,
                     "<path class=\"issue\" d=\"M{:.1} {:.1}h7l-3.5 6z\"><title>issued: {}</title></path>",
@@ -190,9 +196,9 @@ impl Picture {
                 );
             }
             let parts = request.parts();
-            for (stage, from, until) in parts.filter(|(stage, ..)| self.is_at_drive(*stage)) {
-                let what = (purpose_text(request.purpose), request.sectors);
-                let text = self.label(what, stage, (from, until));
+            for (stage, from, until) in parts.filter(|(stage, ..)| self.is_drive_stage(*stage)) {
+                let what = (purpose_label(request.purpose), request.sectors);
+                let text = self.draw_span_label(what, stage, (from, until));
                 self.write_label(&mut out, text, (from, until));
             }
         }
@@ -200,7 +206,11 @@ impl Picture {
         let own = self.arm_work.iter();
         for arm in own.filter(|one| one.work != ArmWork::ReadAhead) {
             for (stage, from, until) in arm.parts() {
-                let text = self.label((arm_work_text(arm.work), arm.sectors), stage, (from, until));
+                let text = self.draw_span_label(
+                    (arm_work_label(arm.work), arm.sectors),
+                    stage,
+                    (from, until),
+                );
                 self.write_label(&mut out, text, (from, until));
             }
         }
@@ -214,7 +224,7 @@ impl Picture {
         text: Vec<String>,
         (from, until): (Nanoseconds, Nanoseconds),
     ) {
-        let widest = self.line_segments(from, until).into_iter();
+        let widest = self.split_into_segments(from, until).into_iter();
         let Some(widest) = widest.max_by(|a, b| a.width().total_cmp(&b.width())) else {
             return;
         };
@@ -222,46 +232,51 @@ impl Picture {
         let room = widest.width() / 6.0;
         let mut text = text.into_iter();
         if let Some(text) = text.find(|text| (text.chars().count() as f64) < room) {
-            let x = widest.x() + widest.width() / 2.0;
-            let y = middle(widest.line) + 4.0;
+            let x = widest.x_position() + widest.width() / 2.0;
+            let y = line_middle(widest.revolution_line) + 4.0;
             let _ = writeln!(
                 out,
                 "<text class=\"in\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
-                escape::text(&text)
+                escape::escape_text(&text)
             );
         }
     }
 
     /// Returns the offset and the height of a request's mark in its line of the picture. Firmware
     /// and link have a separate part, since they work while the arm does something else.
-    fn band(&self, mark: Mark) -> (f64, f64) {
+    fn band_of_mark(&self, mark: TimelineMark) -> (f64, f64) {
         let beside_arm = matches!(
             mark,
-            Mark::Hit | Mark::Stage(Family::Controller | Family::Queue)
+            TimelineMark::BufferHit
+                | TimelineMark::Stage(StageFamily::Controller | StageFamily::Queue)
         );
         match beside_arm && self.drive.has_link {
             true => (
-                PROCESSOR_HEIGHT + 3.0 + DRIVE_HEIGHT - LINK_HEIGHT,
-                LINK_HEIGHT,
+                PROCESSOR_BAND_HEIGHT + 3.0 + DRIVE_BAND_HEIGHT - LINK_BAND_HEIGHT,
+                LINK_BAND_HEIGHT,
             ),
-            false => (PROCESSOR_HEIGHT + 3.0, DRIVE_HEIGHT),
+            false => (PROCESSOR_BAND_HEIGHT + 3.0, DRIVE_BAND_HEIGHT),
         }
     }
 
     /// Tests whether the drive or its controller works on a request in this stage, rather than
     /// letting it wait in a queue. Waits for background work of the arm are drawn as that work.
-    fn is_at_drive(&self, stage: Stage) -> bool {
+    fn is_drive_stage(&self, stage: Stage) -> bool {
         let of_arm = matches!(stage, Stage::Destage | Stage::Cleaning);
         let families = matches!(
-            Family::from_stage(stage),
-            Family::Controller | Family::Arm | Family::Rotation | Family::Missed | Family::Media
+            StageFamily::from_stage(stage),
+            StageFamily::Controller
+                | StageFamily::Arm
+                | StageFamily::RotationalLatency
+                | StageFamily::MissedRevolution
+                | StageFamily::MediaTransfer
         );
         let waits = matches!(stage, Stage::ChannelWait | Stage::BusWait);
         (families || waits) && !(of_arm && self.drive.has_link)
     }
 
     /// Returns possible texts for a span of the picture, the longest first.
-    fn label(
+    fn draw_span_label(
         &self,
         (what, sectors): (&str, u32),
         stage: Stage,
@@ -274,38 +289,42 @@ impl Picture {
                 sectors.to_string(),
             ],
             Stage::MissedRevolution(_) => {
-                let late = self.lateness(from, until);
+                let late = self.time_past_deadline(from, until);
                 vec![
-                    format!("{}, by {}", words::stage(stage), format_nanoseconds(late)),
+                    format!(
+                        "{}, by {}",
+                        words::stage_label(stage),
+                        format_nanoseconds(late)
+                    ),
                     "missed revolution".to_owned(),
                     "missed".to_owned(),
                 ]
             }
-            Stage::Seek | Stage::RotationalLatency => vec![words::stage(stage)],
+            Stage::Seek | Stage::RotationalLatency => vec![words::stage_label(stage)],
             _ => Vec::new(),
         }
     }
 
     /// Returns the time by which the request missed its sector: from the sector's last pass until
     /// `from`.
-    fn lateness(&self, from: Nanoseconds, until: Nanoseconds) -> Nanoseconds {
+    fn time_past_deadline(&self, from: Nanoseconds, until: Nanoseconds) -> Nanoseconds {
         let period = self.drive.revolution_ns as u64;
         Nanoseconds(period.saturating_sub((until.0 - from.0) % period.max(1)))
     }
 
     fn describe_deadline(&self) -> String {
         let Some((line, x)) = self
-            .missed
-            .and_then(|missed| self.position_at(missed.deadline))
+            .missed_revolution
+            .and_then(|missed| self.line_and_angle(missed.deadline))
         else {
             return String::new();
         };
         let (y, bottom) = (
-            top(line) - 5.0,
-            top(line) + PROCESSOR_HEIGHT + DRIVE_HEIGHT + 8.0,
+            line_top(line) - 5.0,
+            line_top(line) + PROCESSOR_BAND_HEIGHT + DRIVE_BAND_HEIGHT + 8.0,
         );
         // On the side where there is room.
-        let (anchor, beside) = match x < LEFT + WIDTH / 2.0 {
+        let (anchor, beside) = match x < LEFT_MARGIN + REVOLUTION_WIDTH / 2.0 {
             true => ("start", x + 5.0),
             false => ("end", x - 5.0),
         };
@@ -317,55 +336,56 @@ impl Picture {
         )
     }
 
-    fn caption(&self) -> String {
+    fn format_caption(&self) -> String {
         let mut text = format!(
             "Each line is one revolution of drive {}, {}; points below each other are at the same angle of the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
-            self.number + 1,
+            self.drive_index + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
             match self.drive.has_link {
                 true => ", at its foot the firmware and the link",
                 false => "",
             },
         );
-        match self.missed {
+        match self.missed_revolution {
             None => text += "No revolution is lost.",
             Some(missed) => {
-                let late = missed.ready.since(missed.deadline);
-                let sectors = late.0 as f64 / self.drive.revolution_ns * f64::from(self.slots);
+                let late = missed.ready_at.since(missed.deadline);
+                let sectors =
+                    late.0 as f64 / self.drive.revolution_ns * f64::from(self.slots_per_track);
                 let _ = write!(
                     text,
                     "The sector passed the heads at the deadline; {} or {sectors:.1} sectors later the transfer was ready, and waited for the next pass ({}). So did {} of {} requests.",
                     format_nanoseconds(late),
-                    words::stage(missed.stage),
-                    missed.requests,
-                    missed.of,
+                    words::stage_label(missed.stage),
+                    missed.missed_request_count,
+                    missed.total_request_count,
                 );
             }
         }
         text
     }
 
-    fn legend(&self) -> String {
+    fn draw_legend(&self) -> String {
         let stages = self.requests.iter().flat_map(|one| one.parts());
         let stages = stages
             .map(|(stage, ..)| stage)
-            .filter(|stage| self.is_at_drive(*stage));
+            .filter(|stage| self.is_drive_stage(*stage));
         let of_arms = self.arm_work.iter().flat_map(|one| {
             let parts = one.parts();
-            parts.map(|(stage, ..)| Mark::of_arm(one.work, stage))
+            parts.map(|(stage, ..)| TimelineMark::from_arm_work(one.work, stage))
         });
-        let mut marks: Vec<Mark> = stages
+        let mut marks: Vec<TimelineMark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))
-            .map(Mark::from_stage)
+            .map(TimelineMark::from_stage)
             .chain(of_arms)
             .collect();
         marks.sort_unstable();
         marks.dedup();
-        let key = |mark: Mark| {
+        let key = |mark: TimelineMark| {
             format!(
                 "<li><i style=\"background:var({})\"></i>{}</li>",
-                mark.variable(),
-                mark.words()
+                mark.css_variable(),
+                mark.label()
             )
         };
         let keys: String = marks.into_iter().map(key).collect();
@@ -373,7 +393,7 @@ impl Picture {
     }
 }
 
-fn arm_work_text(work: ArmWork) -> &'static str {
+fn arm_work_label(work: ArmWork) -> &'static str {
     match work {
         ArmWork::Destage => "destage",
         ArmWork::Cleaning => "cleaning",
@@ -385,14 +405,14 @@ fn arm_work_text(work: ArmWork) -> &'static str {
 fn describe_arm_work(arm: &TracedArm) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        arm_work_text(arm.work),
+        arm_work_label(arm.work),
         arm.sectors,
         arm.sector,
-        position_text(Some(arm.position))
+        format_position(Some(arm.position))
     )
 }
 
-fn purpose_text(purpose: Purpose) -> &'static str {
+fn purpose_label(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read-ahead",
@@ -401,7 +421,7 @@ fn purpose_text(purpose: Purpose) -> &'static str {
     }
 }
 
-fn position_text(position: Option<DiskPosition>) -> String {
+fn format_position(position: Option<DiskPosition>) -> String {
     position.map_or_else(String::new, |on| {
         format!(
             " (cylinder {}, head {}, slot {})",
@@ -413,52 +433,59 @@ fn position_text(position: Option<DiskPosition>) -> String {
 fn describe_request(request: &TracedRequest) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        purpose_text(request.purpose),
+        purpose_label(request.purpose),
         request.sectors,
         request.sector,
-        position_text(request.on_disk())
+        format_position(request.on_disk())
     )
 }
 
-fn rectangle(
+fn draw_rectangle(
     out: &mut String,
-    piece: LineSegment,
+    piece: RevolutionSegment,
     (down, height): (f64, f64),
-    mark: Mark,
+    mark: TimelineMark,
     title: &str,
 ) {
     // What is shorter than this is drawn, and seen, all the same.
     let width = piece.width().max(0.6);
-    let y = top(piece.line) + down;
+    let y = line_top(piece.revolution_line) + down;
     let _ = writeln!(
         out,
         "<rect class=\"{}\" x=\"{:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\"><title>{}</title></rect>",
-        mark.variable().trim_start_matches('-'),
-        piece.x(),
-        escape::text(title)
+        mark.css_variable().trim_start_matches('-'),
+        piece.x_position(),
+        escape::escape_text(title)
     );
 }
 
 /// Draws the platter picture with its title and caption.
-pub(in crate::report::html) fn figure(picture: &Picture, name: &str, title: &str) -> String {
+pub(in crate::report::html) fn render_figure(
+    picture: &PlatterPicture,
+    name: &str,
+    title: &str,
+) -> String {
     let (spans, count) = picture.draw_spans();
-    let (width, height) = (LEFT + WIDTH + RIGHT, top(super::REVOLUTIONS_SHOWN));
+    let (width, height) = (
+        LEFT_MARGIN + REVOLUTION_WIDTH + RIGHT_MARGIN,
+        line_top(super::REVOLUTIONS_SHOWN),
+    );
     let content = format!(
         "<div class=\"scroll\"><svg class=\"platter\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n\
          {}<g class=\"rows_marks\">\n{spans}</g>\n{}{}</svg></div>{}",
-        escape::text(title),
+        escape::escape_text(title),
         picture.draw_background(),
         picture.draw_labels(),
         picture.describe_deadline(),
-        picture.legend()
+        picture.draw_legend()
     );
-    figure_with(
+    render_figure_with(
         title,
-        &picture.caption(),
+        &picture.format_caption(),
         &content,
         &format!(
             "data-picture=\"{}\" data-rows=\"{count}\"",
-            escape::text(name)
+            escape::escape_text(name)
         ),
     )
 }

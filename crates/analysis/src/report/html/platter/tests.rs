@@ -89,13 +89,16 @@ fn trace() -> Trace {
 
 #[test]
 fn the_deadline_is_where_the_place_passed() {
-    let picture = Picture::of(&trace()).unwrap();
-    let missed = picture.missed.unwrap();
+    let picture = PlatterPicture::from_trace(&trace()).unwrap();
+    let missed = picture.missed_revolution.unwrap();
     assert_eq!(missed.deadline, Nanoseconds(2 * REVOLUTION));
-    assert_eq!(missed.ready, Nanoseconds(2 * REVOLUTION + 1_000_000));
-    assert_eq!((missed.requests, missed.of), (1, 2));
-    assert_eq!(picture.first, 0.0);
-    let html = figure(&picture, "picture", "a test");
+    assert_eq!(missed.ready_at, Nanoseconds(2 * REVOLUTION + 1_000_000));
+    assert_eq!(
+        (missed.missed_request_count, missed.total_request_count),
+        (1, 2)
+    );
+    assert_eq!(picture.first_revolution, 0.0);
+    let html = render_figure(&picture, "picture", "a test");
     assert!(html.contains("1.00 ms or 2.0 sectors later"), "{html}");
     assert!(
         html.contains("missed revolution: search too late, by 1.00 ms"),
@@ -105,8 +108,8 @@ fn the_deadline_is_where_the_place_passed() {
 
 #[test]
 fn every_piece_of_a_span_has_a_mark_in_its_own_line() {
-    let picture = Picture::of(&trace()).unwrap();
-    let html = figure(&picture, "picture", "a test");
+    let picture = PlatterPicture::from_trace(&trace()).unwrap();
+    let html = render_figure(&picture, "picture", "a test");
     let marks = html.split("class=\"rows_marks\"").nth(1).unwrap();
     let marks = marks.split("</g>").next().unwrap();
     // Half a revolution of work; latency, transfer; command, the missed
@@ -120,8 +123,8 @@ fn every_piece_of_a_span_has_a_mark_in_its_own_line() {
 fn without_requests_there_is_no_picture() {
     let mut idle = trace();
     idle.requests.clear();
-    assert_eq!(Picture::of(&idle), None);
-    assert_eq!(Picture::of(&Trace::default()), None);
+    assert_eq!(PlatterPicture::from_trace(&idle), None);
+    assert_eq!(PlatterPicture::from_trace(&Trace::default()), None);
 }
 
 /// A disk that writes from its buffer and cleans a band while reads are answered: the arm's
@@ -157,7 +160,11 @@ fn background_arm_work_is_drawn() {
         arm(ArmWork::Cleaning, REVOLUTION),
         arm(ArmWork::ReadAhead, 2 * REVOLUTION),
     ];
-    let html = figure(&Picture::of(&of).unwrap(), "picture", "a test");
+    let html = render_figure(
+        &PlatterPicture::from_trace(&of).unwrap(),
+        "picture",
+        "a test",
+    );
     let drawn = |class: &str| html.matches(&format!("<rect class=\"{class}\"")).count();
     assert_eq!((drawn("arm"), drawn("rotation")), (3, 3));
     for class in ["hit", "destage", "cleaning", "read-ahead"] {

@@ -1,27 +1,28 @@
 //! Marks of static chart pictures: bars, points, texts, rules, rectangles, lines and areas.
 
-use super::colours::{self, colour, opacity};
-use super::{Drawing, DrawingLayer, axes, words};
+use super::colours::{self, choose_colour, choose_opacity};
+use super::{DrawingLayer, StillDrawing, axes, format_value};
 use crate::report::html::escape;
 use serde_json::Value;
 
 /// Draws all marks of a chart's layer.
-pub(super) fn group(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
-    let each = |mark: fn(&Drawing<'_>, &DrawingLayer<'_>, &Value) -> Option<String>| -> String {
-        layer
-            .rows
-            .iter()
-            .filter_map(|row| mark(drawing, layer, row))
-            .collect()
-    };
-    let marks = match layer.kind() {
-        "bar" => bars(drawing, layer),
-        "point" => each(point),
-        "text" => each(text),
-        "rule" => each(rule),
-        "rect" => each(rectangle),
-        "line" => lines(drawing, layer),
-        "area" => area(drawing, layer),
+pub(super) fn draw_layer(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
+    let each =
+        |mark: fn(&StillDrawing<'_>, &DrawingLayer<'_>, &Value) -> Option<String>| -> String {
+            layer
+                .rows
+                .iter()
+                .filter_map(|row| mark(drawing, layer, row))
+                .collect()
+        };
+    let marks = match layer.mark_kind() {
+        "bar" => draw_bars(drawing, layer),
+        "point" => each(draw_point),
+        "text" => each(draw_text),
+        "rule" => each(draw_rule),
+        "rect" => each(draw_rectangle),
+        "line" => draw_lines(drawing, layer),
+        "area" => draw_area(drawing, layer),
         _ => String::new(),
     };
     match layer.is_rows {
@@ -31,34 +32,46 @@ pub(super) fn group(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
 }
 
 /// Returns the middle of a row's band and the height of its bar, in pixels.
-fn band(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<(f64, f64)> {
-    let middle = drawing.y(layer.value("y", row)?)?;
-    let band = drawing.y.band() * drawing.height;
-    let Some(offset) = layer.value("yOffset", row) else {
+fn find_band(
+    drawing: &StillDrawing<'_>,
+    layer: &DrawingLayer<'_>,
+    row: &Value,
+) -> Option<(f64, f64)> {
+    let middle = drawing.y_position(layer.field_value("y", row)?)?;
+    let band = drawing.y.band_width() * drawing.plot_height;
+    let Some(offset) = layer.field_value("yOffset", row) else {
         return Some((middle, 0.78 * band));
     };
-    let wanted = words(offset);
-    let place = drawing.offsets.iter().position(|name| *name == wanted)?;
-    let each = 0.9 * band / drawing.offsets.len() as f64;
+    let wanted = format_value(offset);
+    let place = drawing
+        .offset_names
+        .iter()
+        .position(|name| *name == wanted)?;
+    let each = 0.9 * band / drawing.offset_names.len() as f64;
     let first = middle - 0.45 * band;
     Some((first + (place as f64 + 0.5) * each, 0.86 * each))
 }
 
 /// Draws horizontal bars. Bars of one band without an end or an offset of their own are stacked.
-fn bars(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
-    let is_stacked = layer.channel("x2").is_null() && layer.channel("yOffset").is_null();
+fn draw_bars(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
+    let is_stacked =
+        layer.encoding_channel("x2").is_null() && layer.encoding_channel("yOffset").is_null();
     let mut ends: Vec<(String, f64)> = Vec::new();
     let mut svg = String::new();
     for row in &layer.rows {
-        let (Some(x), Some((middle, high))) = (layer.value("x", row), band(drawing, layer, row))
+        let (Some(x), Some((middle, high))) =
+            (layer.field_value("x", row), find_band(drawing, layer, row))
         else {
             continue;
         };
         let (mut from, mut until) = (0.0.into(), x.clone());
-        if let Some(end) = layer.value("x2", row) {
+        if let Some(end) = layer.field_value("x2", row) {
             (from, until) = (x.clone(), end.clone());
         } else if is_stacked {
-            let name = layer.value("y", row).map(words).unwrap_or_default();
+            let name = layer
+                .field_value("y", row)
+                .map(format_value)
+                .unwrap_or_default();
             let place = ends.iter().position(|(other, _)| *other == name);
             let place = place.unwrap_or_else(|| {
                 ends.push((name, 0.0));
@@ -68,24 +81,28 @@ fn bars(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
             ends[place].1 += x.as_f64().unwrap_or(0.0);
             until = ends[place].1.into();
         }
-        let (Some(from), Some(until)) = (drawing.x(&from), drawing.x(&until)) else {
+        let (Some(from), Some(until)) = (drawing.x_position(&from), drawing.x_position(&until))
+        else {
             continue;
         };
-        svg += &filled_rectangle((from, middle - high / 2.0, until - from, high), layer, row);
+        svg += &draw_filled_rectangle((from, middle - high / 2.0, until - from, high), layer, row);
     }
     svg
 }
 
 /// Draws a filled rectangle at a position, with its size in pixels.
-fn filled_rectangle(
+fn draw_filled_rectangle(
     (x, y, width, height): (f64, f64, f64, f64),
     layer: &DrawingLayer<'_>,
     row: &Value,
 ) -> String {
-    let colour = escape::text(&colour(layer, "color", row));
+    let colour = escape::escape_text(&choose_colour(layer, "color", row));
     let paint = match layer.mark["filled"] == false {
         true => format!("fill=\"none\" stroke-width=\"3\" stroke=\"{colour}\""),
-        false => format!("fill=\"{colour}\" fill-opacity=\"{}\"", opacity(layer, row)),
+        false => format!(
+            "fill=\"{colour}\" fill-opacity=\"{}\"",
+            choose_opacity(layer, row)
+        ),
     };
     let width = width.max(0.3);
     format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}/>")
@@ -93,48 +110,52 @@ fn filled_rectangle(
 
 /// Draws a rectangle: the cell of two names, or the range between two numbers over the whole
 /// height.
-fn rectangle(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
-    let x = drawing.x(layer.value("x", row)?)?;
-    if let Some(end) = layer.value("x2", row) {
-        let place = (x, 0.0, drawing.x(end)? - x, drawing.height);
-        return Some(filled_rectangle(place, layer, row));
+fn draw_rectangle(
+    drawing: &StillDrawing<'_>,
+    layer: &DrawingLayer<'_>,
+    row: &Value,
+) -> Option<String> {
+    let x = drawing.x_position(layer.field_value("x", row)?)?;
+    if let Some(end) = layer.field_value("x2", row) {
+        let place = (x, 0.0, drawing.x_position(end)? - x, drawing.plot_height);
+        return Some(draw_filled_rectangle(place, layer, row));
     }
-    let y = drawing.y(layer.value("y", row)?)?;
+    let y = drawing.y_position(layer.field_value("y", row)?)?;
     let (width, height) = (
-        drawing.x.band() * drawing.width,
-        drawing.y.band() * drawing.height,
+        drawing.x.band_width() * drawing.plot_width,
+        drawing.y.band_width() * drawing.plot_height,
     );
-    Some(filled_rectangle(
+    Some(draw_filled_rectangle(
         (x - width / 2.0, y - height / 2.0, width, height),
         layer,
         row,
     ))
 }
 
-fn point(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
+fn draw_point(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
     let (x, y) = (
-        drawing.x(layer.value("x", row)?)?,
-        drawing.y(layer.value("y", row)?)?,
+        drawing.x_position(layer.field_value("x", row)?)?,
+        drawing.y_position(layer.field_value("y", row)?)?,
     );
     let size = layer.mark["size"].as_f64().unwrap_or(30.0);
     let radius = (size / std::f64::consts::PI).sqrt();
-    let by = if layer.channel("stroke").is_null() {
+    let by = if layer.encoding_channel("stroke").is_null() {
         "color"
     } else {
         "stroke"
     };
     Some(format!(
         "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{}\" fill-opacity=\"{}\"/>",
-        escape::text(&colour(layer, by, row)),
-        opacity(layer, row)
+        escape::escape_text(&choose_colour(layer, by, row)),
+        choose_opacity(layer, row)
     ))
 }
 
 /// Draws a text beside a bar, or at the right end.
-fn text(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
-    let x = match layer.channel("x")["value"] == "width" {
-        true => drawing.width,
-        false => drawing.x(layer.value("x", row)?)?,
+fn draw_text(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
+    let x = match layer.encoding_channel("x")["value"] == "width" {
+        true => drawing.plot_width,
+        false => drawing.x_position(layer.field_value("x", row)?)?,
     };
     let x = x + layer.mark["dx"].as_f64().unwrap_or(0.0);
     let anchor = match layer.mark["align"].as_str() {
@@ -142,43 +163,46 @@ fn text(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<
         Some("right") => "end",
         _ => "middle",
     };
-    let (middle, _) = band(drawing, layer, row)?;
-    let value = layer.value("text", row)?;
+    let (middle, _) = find_band(drawing, layer, row)?;
+    let value = layer.field_value("text", row)?;
     let text = value
         .as_f64()
-        .map_or_else(|| words(value), axes::short_number);
+        .map_or_else(|| format_value(value), axes::format_short_number);
     let colour = match layer.own_encoding["color"].is_null() {
-        true => colours::INK.to_owned(),
-        false => colour(layer, "color", row),
+        true => colours::INK_COLOUR.to_owned(),
+        false => choose_colour(layer, "color", row),
     };
-    let words = axes::text_element((x, middle + 4.0), anchor, &text);
-    Some(format!("<g fill=\"{}\">{words}</g>", escape::text(&colour)))
-}
-
-fn rule(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
-    let (from, until) = (
-        drawing.x(layer.value("x", row)?)?,
-        drawing.x(layer.value("x2", row)?)?,
-    );
-    let (middle, _) = band(drawing, layer, row)?;
+    let words = axes::draw_text((x, middle + 4.0), anchor, &text);
     Some(format!(
-        "<path stroke=\"{}\" stroke-width=\"1.5\" d=\"M{from:.1} {middle:.1}H{until:.1}\"/>",
-        colours::INK
+        "<g fill=\"{}\">{words}</g>",
+        escape::escape_text(&colour)
     ))
 }
 
-fn lines(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
+fn draw_rule(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
+    let (from, until) = (
+        drawing.x_position(layer.field_value("x", row)?)?,
+        drawing.x_position(layer.field_value("x2", row)?)?,
+    );
+    let (middle, _) = find_band(drawing, layer, row)?;
+    Some(format!(
+        "<path stroke=\"{}\" stroke-width=\"1.5\" d=\"M{from:.1} {middle:.1}H{until:.1}\"/>",
+        colours::INK_COLOUR
+    ))
+}
+
+fn draw_lines(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let is_stepped = layer.mark["interpolate"] == "step-before";
     let mut found: Vec<(String, String)> = Vec::new();
     for row in &layer.rows {
-        let place = |channel| layer.value(channel, row);
+        let place = |channel| layer.field_value(channel, row);
         let (Some(x), Some(y)) = (
-            place("x").and_then(|value| drawing.x(value)),
-            place("y").and_then(|value| drawing.y(value)),
+            place("x").and_then(|value| drawing.x_position(value)),
+            place("y").and_then(|value| drawing.y_position(value)),
         ) else {
             continue;
         };
-        let series = colour(layer, "color", row);
+        let series = choose_colour(layer, "color", row);
         match found.iter_mut().find(|(other, _)| *other == series) {
             Some((_, path)) if is_stepped => *path += &format!("V{y:.1}H{x:.1}"),
             Some((_, path)) => *path += &format!("L{x:.1} {y:.1}"),
@@ -187,17 +211,17 @@ fn lines(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
     }
     let line = |(colour, path): (String, String)| {
         let width = layer.mark["strokeWidth"].as_f64().unwrap_or(2.0);
-        let colour = escape::text(&colour);
+        let colour = escape::escape_text(&colour);
         format!("<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" d=\"{path}\"/>")
     };
     found.into_iter().map(line).collect()
 }
 
-fn area(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
+fn draw_area(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let curve = |channel: &str| -> Vec<String> {
         let place = |row: &&Value| {
-            let x = drawing.x(layer.value("x", row)?)?;
-            let y = drawing.y(layer.value(channel, row)?)?;
+            let x = drawing.x_position(layer.field_value("x", row)?)?;
+            let y = drawing.y_position(layer.field_value(channel, row)?)?;
             Some(format!("{x:.1} {y:.1}"))
         };
         layer.rows.iter().filter_map(place).collect()
@@ -209,8 +233,8 @@ fn area(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
     };
     format!(
         "<path fill=\"{}\" fill-opacity=\"{}\" d=\"M{}Z\"/>",
-        escape::text(&colour(layer, "color", first)),
-        opacity(layer, first),
+        escape::escape_text(&choose_colour(layer, "color", first)),
+        choose_opacity(layer, first),
         [there, back].concat().join("L")
     )
 }

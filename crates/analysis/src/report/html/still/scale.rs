@@ -1,28 +1,29 @@
 //! Scales that convert values to positions along an axis.
 
-use super::{DrawingLayer, axes, words};
+use super::{DrawingLayer, axes, format_value};
 use serde_json::Value;
 
 /// Scale of an axis: names, or numbers with the values at its two ends.
 #[derive(Debug)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     Names(Vec<String>),
     Linear(f64, f64),
     Logarithmic(f64, f64),
 }
 
-impl Scale {
+impl AxisScale {
     /// Creates the scale of an axis from its definitions in the chart's layers and from their data.
     pub(super) fn from_layers(layers: &[DrawingLayer<'_>], channel: &str) -> Self {
-        let has_names = |layer: &DrawingLayer<'_>| layer.channel(channel)["type"] == "nominal";
+        let has_names =
+            |layer: &DrawingLayer<'_>| layer.encoding_channel(channel)["type"] == "nominal";
         if layers.iter().any(has_names) {
-            return Self::Names(names(layers, channel));
+            return Self::Names(list_names(layers, channel));
         }
-        let scale = axes::definition(layers, channel, "scale");
+        let scale = axes::find_channel_definition(layers, channel, "scale");
         let is_logarithmic = scale["type"] == "log";
         let (low, high) = match (scale["domain"][0].as_f64(), scale["domain"][1].as_f64()) {
             (Some(low), Some(high)) => (low, high),
-            _ => extent(layers, channel, is_logarithmic),
+            _ => find_value_extent(layers, channel, is_logarithmic),
         };
         match is_logarithmic {
             true => Self::Logarithmic(low, high),
@@ -45,9 +46,9 @@ impl Scale {
     pub(super) fn position(&self, value: &Value) -> Option<f64> {
         let share = match self {
             Self::Names(names) => {
-                let wanted = words(value);
+                let wanted = format_value(value);
                 let place = names.iter().position(|name| *name == wanted)?;
-                (place as f64 + 0.5) * self.band()
+                (place as f64 + 0.5) * self.band_width()
             }
             Self::Linear(low, high) => share_between(value.as_f64()?, (*low, *high)),
             Self::Logarithmic(low, high) => {
@@ -60,7 +61,7 @@ impl Scale {
     }
 
     /// Returns the share of the axis that a name occupies; 0 for numbers.
-    pub(super) fn band(&self) -> f64 {
+    pub(super) fn band_width(&self) -> f64 {
         match self {
             Self::Names(names) => 1.0 / names.len().max(1) as f64,
             Self::Linear(..) | Self::Logarithmic(..) => 0.0,
@@ -68,22 +69,27 @@ impl Scale {
     }
 
     /// Returns the positions of the axis labels with their texts.
-    pub(super) fn ticks(&self, axis: &Value) -> Vec<(f64, String)> {
+    pub(super) fn list_ticks(&self, axis: &Value) -> Vec<(f64, String)> {
         if let Self::Names(names) = self {
             let place = |(place, name): (usize, &String)| {
-                ((place as f64 + 0.5) * self.band(), name.clone())
+                ((place as f64 + 0.5) * self.band_width(), name.clone())
             };
             return names.iter().enumerate().map(place).collect();
         }
         let values = match axis["values"].as_array() {
             Some(values) => values.iter().filter_map(Value::as_f64).collect(),
-            None => self.round_values(),
+            None => self.list_round_values(),
         };
-        let tick = |value: f64| Some((self.position(&value.into())?, axes::number(axis, value)));
+        let tick = |value: f64| {
+            Some((
+                self.position(&value.into())?,
+                axes::format_axis_number(axis, value),
+            ))
+        };
         values.into_iter().filter_map(tick).collect()
     }
 
-    fn round_values(&self) -> Vec<f64> {
+    fn list_round_values(&self) -> Vec<f64> {
         match self {
             Self::Names(_) => Vec::new(),
             Self::Linear(low, high) => {
@@ -130,13 +136,17 @@ fn round_number_above(number: f64) -> f64 {
 }
 
 /// Returns the minimum and the maximum of the data along an axis. A linear axis begins at zero.
-fn extent(layers: &[DrawingLayer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
+fn find_value_extent(
+    layers: &[DrawingLayer<'_>],
+    channel: &str,
+    is_logarithmic: bool,
+) -> (f64, f64) {
     let second = format!("{channel}2");
     let mut values = Vec::new();
     for layer in layers {
         for row in &layer.rows {
             for channel in [channel, &second] {
-                values.extend(layer.value(channel, row).and_then(Value::as_f64));
+                values.extend(layer.field_value(channel, row).and_then(Value::as_f64));
             }
         }
     }
@@ -153,15 +163,15 @@ fn extent(layers: &[DrawingLayer<'_>], channel: &str, is_logarithmic: bool) -> (
 }
 
 /// Returns the names along an axis, in the order of the rows of data.
-pub(super) fn names(layers: &[DrawingLayer<'_>], channel: &str) -> Vec<String> {
+pub(super) fn list_names(layers: &[DrawingLayer<'_>], channel: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for layer in layers {
         for value in layer
             .rows
             .iter()
-            .filter_map(|row| layer.value(channel, row))
+            .filter_map(|row| layer.field_value(channel, row))
         {
-            let name = words(value);
+            let name = format_value(value);
             if !names.contains(&name) {
                 names.push(name);
             }

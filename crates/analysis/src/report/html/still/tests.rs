@@ -29,7 +29,7 @@ fn every_chart_has_a_mark_for_each_row() {
         );
     }
     for chart in &charts {
-        let svg = picture(chart);
+        let svg = draw_chart(chart);
         assert_eq!(marks(&svg), rows(chart).len(), "{}: {svg}", chart.name);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert_eq!(
@@ -48,7 +48,7 @@ fn a_bar_is_as_long_as_its_share_of_the_longest() {
         "height": 100,
         "encoding": { "y": { "field": "stage", "type": "nominal" } },
         "layer": [{
-            "name": ROWS,
+            "name": ROWS_DATASET,
             "mark": { "type": "bar" },
             "encoding": {
                 "x": { "field": "from", "type": "quantitative", "title": "ms" },
@@ -57,13 +57,16 @@ fn a_bar_is_as_long_as_its_share_of_the_longest() {
         }],
         "data": { "values": [row("seek", 0.0, 25.0), row("<read>", 25.0, 100.0)] },
     });
-    let drawing = Drawing::from_spec(&spec, CHART_WIDTH_NARROW);
-    assert_eq!(drawing.x(&json!(25.0)), Some(drawing.width / 4.0));
-    assert_eq!(drawing.y(&json!("<read>")), Some(75.0));
-    let svg = marks::group(&drawing, &drawing.layers[0]);
-    let quarter = format!("width=\"{:.1}\"", drawing.width / 4.0);
+    let drawing = StillDrawing::from_spec(&spec, CHART_WIDTH_NARROW);
+    assert_eq!(
+        drawing.x_position(&json!(25.0)),
+        Some(drawing.plot_width / 4.0)
+    );
+    assert_eq!(drawing.y_position(&json!("<read>")), Some(75.0));
+    let svg = marks::draw_layer(&drawing, &drawing.layers[0]);
+    let quarter = format!("width=\"{:.1}\"", drawing.plot_width / 4.0);
     assert!(svg.contains(&quarter), "{svg}");
-    let axes = axes::axes(&drawing);
+    let axes = axes::draw_axes(&drawing);
     assert!(
         axes.contains("&lt;read&gt;") && axes.contains(">ms<"),
         "{axes}"
@@ -73,11 +76,11 @@ fn a_bar_is_as_long_as_its_share_of_the_longest() {
 #[test]
 fn numbers_are_short() {
     let axis = json!({ "labelExpr": "format(100 - 100 * datum.value, '~r') + '%'" });
-    assert_eq!(axes::number(&axis, 0.001), "99.9%");
+    assert_eq!(axes::format_axis_number(&axis, 0.001), "99.9%");
     let bytes =
         json!({ "labelExpr": "datum.value < 1024 ? datum.value : datum.value / 1024 + 'K'" });
-    assert_eq!(axes::number(&bytes, 512.0), "512");
-    assert_eq!(axes::number(&bytes, 8192.0), "8K");
+    assert_eq!(axes::format_axis_number(&bytes, 512.0), "512");
+    assert_eq!(axes::format_axis_number(&bytes, 8192.0), "8K");
     for (value, text) in [
         (0.0, "0"),
         (0.001, "0.001"),
@@ -86,7 +89,7 @@ fn numbers_are_short() {
         (25e6, "25M"),
         (-20.0, "-20"),
     ] {
-        assert_eq!(axes::short_number(value), text);
+        assert_eq!(axes::format_short_number(value), text);
     }
 }
 

@@ -17,37 +17,37 @@ const OPEN_SHARE_BEFORE_MIN: f64 = 0.10;
 
 /// A measurement that has ended.
 struct EndedSequence {
-    sequence: Sequence,
+    sequence: ConfidenceSequence,
     /// Whether there was time for more blocks.
     has_room: bool,
 }
 
 impl EndedSequence {
     fn is_open(&self) -> bool {
-        self.has_room && self.sequence.is_regression(LIMIT).is_none()
+        self.has_room && self.sequence.is_slowdown_above(LIMIT).is_none()
     }
 }
 
 /// Judges as [`Sequence::is_regression`], by the median of all blocks.
-fn judge_by_all_blocks(sequence: &Sequence) -> Option<bool> {
+fn judge_by_all_blocks(sequence: &ConfidenceSequence) -> Option<bool> {
     let estimate = sequence.estimate()?;
     let bound = -libm::log1p(-LIMIT);
-    if sequence.verdict() == Some(Decided::Slower) && estimate.ln_ratio > bound {
+    if sequence.verdict() == Some(SequenceVerdict::Slower) && estimate.ln_ratio > bound {
         return Some(true);
     }
-    (estimate.high < bound).then_some(false)
+    (estimate.ln_ratio_max < bound).then_some(false)
 }
 
 /// Blocks until both are answered, then those that measure the size, and more of these
 /// while the limit is open, if `extends`.
 fn measured(
     block: &mut dyn FnMut() -> (f64, bool),
-    answered: fn(&Sequence) -> Option<bool>,
+    answered: fn(&ConfidenceSequence) -> Option<bool>,
     extends: bool,
 ) -> EndedSequence {
-    let mut sequence = Sequence::new(1, Limits::default());
-    let mut add = |sequence: &mut Sequence| {
-        let has_room = sequence.blocks() < BLOCKS_MAX;
+    let mut sequence = ConfidenceSequence::new(1, DecisionLimits::default());
+    let mut add = |sequence: &mut ConfidenceSequence| {
+        let has_room = sequence.block_count() < BLOCKS_MAX;
         if has_room {
             let (ln_ratio, b_second) = block();
             sequence.add_ratio(ln_ratio, b_second);
@@ -58,10 +58,13 @@ fn measured(
     while has_room && (sequence.verdict().is_none() || answered(&sequence).is_none()) {
         has_room = add(&mut sequence);
     }
-    sequence.begin_size();
-    let is_found = matches!(sequence.verdict(), Some(Decided::Slower | Decided::Faster));
+    sequence.begin_size_phase();
+    let is_found = matches!(
+        sequence.verdict(),
+        Some(SequenceVerdict::Slower | SequenceVerdict::Faster)
+    );
     let mut phase = if is_found {
-        size_blocks(sequence.blocks())
+        size_block_count(sequence.block_count())
     } else {
         0
     };
@@ -69,10 +72,10 @@ fn measured(
         for _ in 0..phase {
             has_room &= add(&mut sequence);
         }
-        if !extends || !has_room || sequence.is_regression(LIMIT).is_some() {
+        if !extends || !has_room || sequence.is_slowdown_above(LIMIT).is_some() {
             return EndedSequence { sequence, has_room };
         }
-        phase = size_blocks(sequence.blocks());
+        phase = size_block_count(sequence.block_count());
     }
 }
 
@@ -92,12 +95,12 @@ fn shares(ln_ratio: f64, deviation: f64) -> GateShares {
         let all = (0..CASES).map(|_| measured(&mut block, answered, extends));
         share(all.filter(|one| is(one)).count())
     };
-    let answered = |sequence: &Sequence| sequence.is_regression(LIMIT);
+    let answered = |sequence: &ConfidenceSequence| sequence.is_slowdown_above(LIMIT);
     GateShares {
         open_before: count(judge_by_all_blocks, false, &EndedSequence::is_open),
         open: count(answered, true, &EndedSequence::is_open),
         exceeded: count(answered, true, &|one| {
-            one.sequence.is_regression(LIMIT) == Some(true)
+            one.sequence.is_slowdown_above(LIMIT) == Some(true)
         }),
     }
 }

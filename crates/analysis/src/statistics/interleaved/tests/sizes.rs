@@ -17,21 +17,21 @@ const HALF_TOLERANCE: f64 = 0.06;
 const CONFIDENCE: f64 = 0.95;
 
 /// A size and its interval, as ln(t_B / t_A).
-type SizeEstimator = fn(&Sequence) -> Estimate;
+type SizeEstimator = fn(&ConfidenceSequence) -> RatioEstimate;
 
 /// The size that is reported, in the interval that is reported.
-fn reported(sequence: &Sequence) -> Estimate {
-    Estimate {
-        ln_ratio: sequence.size().unwrap(),
+fn reported(sequence: &ConfidenceSequence) -> RatioEstimate {
+    RatioEstimate {
+        ln_ratio: sequence.effect_size().unwrap(),
         ..sequence.estimate().unwrap()
     }
 }
 
 /// The median of the blocks that led to the verdict, in an interval of order statistics
 /// for a number of blocks that is known beforehand.
-fn of_deciding_blocks(sequence: &Sequence) -> Estimate {
-    let after = sequence.after_verdict.as_deref().unwrap_or_default();
-    let mut deciding = sequence.corrected.clone();
+fn of_deciding_blocks(sequence: &ConfidenceSequence) -> RatioEstimate {
+    let after = sequence.ratios_after_verdict.as_deref().unwrap_or_default();
+    let mut deciding = sequence.corrected_ln_ratios.clone();
     for one in after {
         let place = deciding.iter().position(|other| other == one);
         deciding.remove(place.unwrap());
@@ -44,26 +44,26 @@ fn of_deciding_blocks(sequence: &Sequence) -> Estimate {
         rank += 1;
         ways *= (n + 1 - rank) as f64 / rank as f64;
     }
-    Estimate {
+    RatioEstimate {
         ln_ratio: median_of_sorted(&deciding).unwrap(),
-        low: deciding[rank - 1],
-        high: deciding[n - rank],
+        ln_ratio_min: deciding[rank - 1],
+        ln_ratio_max: deciding[n - rank],
     }
 }
 
 /// Blocks until an early verdict that the arms differ, and after it those that measure
 /// the size; `None` without such a verdict.
-fn measured(block: &mut dyn FnMut() -> (f64, bool)) -> Option<Sequence> {
-    let mut sequence = Sequence::new(1, Limits::default());
+fn measured(block: &mut dyn FnMut() -> (f64, bool)) -> Option<ConfidenceSequence> {
+    let mut sequence = ConfidenceSequence::new(1, DecisionLimits::default());
     for _ in 0..EARLY_BLOCKS {
         let (ln_ratio, b_second) = block();
         sequence.add_ratio(ln_ratio, b_second);
         match sequence.verdict() {
             None => {}
-            Some(Decided::NoDifference) => return None,
-            Some(Decided::Slower | Decided::Faster) => {
-                sequence.begin_size();
-                for _ in 0..size_blocks(sequence.blocks()) {
+            Some(SequenceVerdict::NoDifference) => return None,
+            Some(SequenceVerdict::Slower | SequenceVerdict::Faster) => {
+                sequence.begin_size_phase();
+                for _ in 0..size_block_count(sequence.block_count()) {
                     let (ln_ratio, b_second) = block();
                     sequence.add_ratio(ln_ratio, b_second);
                 }
@@ -86,8 +86,8 @@ struct SizeBias {
 }
 
 impl SizeBias {
-    fn from_estimates(truth: f64, found: &[Estimate]) -> Self {
-        let share = |is: &dyn Fn(&Estimate) -> bool| {
+    fn from_estimates(truth: f64, found: &[RatioEstimate]) -> Self {
+        let share = |is: &dyn Fn(&RatioEstimate) -> bool| {
             found.iter().filter(|one| is(one)).count() as f64 / found.len() as f64
         };
         let mut sizes: Vec<f64> = found.iter().map(|one| one.ln_ratio / truth).collect();
@@ -95,7 +95,7 @@ impl SizeBias {
         Self {
             median: median_of_sorted(&sizes).unwrap(),
             above: share(&|one| one.ln_ratio > truth),
-            covered: share(&|one| one.low <= truth && truth <= one.high),
+            covered: share(&|one| one.ln_ratio_min <= truth && truth <= one.ln_ratio_max),
         }
     }
 
@@ -144,7 +144,7 @@ fn for_each_noise(stream: u64, sized: SizeEstimator, check: impl Fn(&str, &SizeB
             let truth = libm::log1p(share);
             let mut block = || (truth + noise(&mut random, scale), random.coin());
             let early = std::iter::repeat_with(|| measured(&mut block)).flatten();
-            let found: Vec<Estimate> = early.take(cases).map(|one| sized(&one)).collect();
+            let found: Vec<RatioEstimate> = early.take(cases).map(|one| sized(&one)).collect();
             let beside = SizeBias::from_estimates(truth, &found);
             check(&format!("{kind}, {share}: {beside:?}"), &beside);
         }
@@ -170,30 +170,33 @@ fn the_median_of_the_deciding_blocks_overstates_and_its_interval_misses() {
 
 #[test]
 fn too_few_blocks_after_the_verdict_leave_the_size_to_all() {
-    let mut sequence = Sequence::new(1, Limits::default());
-    let add = |sequence: &mut Sequence, ln_ratio: f64| {
-        let b_second = sequence.blocks().is_multiple_of(2);
+    let mut sequence = ConfidenceSequence::new(1, DecisionLimits::default());
+    let add = |sequence: &mut ConfidenceSequence, ln_ratio: f64| {
+        let b_second = sequence.block_count().is_multiple_of(2);
         sequence.add_ratio(ln_ratio, b_second);
     };
-    assert_eq!(sequence.size(), None);
+    assert_eq!(sequence.effect_size(), None);
     for n in 0..11 {
         add(&mut sequence, [0.08, 0.2][n % 2]);
     }
-    assert_eq!(sequence.verdict(), Some(Decided::Slower));
-    sequence.begin_size();
-    for _ in 1..SIZE_BLOCKS_MIN {
+    assert_eq!(sequence.verdict(), Some(SequenceVerdict::Slower));
+    sequence.begin_size_phase();
+    for _ in 1..SIZE_BLOCK_COUNT_MIN {
         let all = sequence.estimate().map(|it| it.ln_ratio);
-        assert_eq!(sequence.size(), all);
+        assert_eq!(sequence.effect_size(), all);
         add(&mut sequence, 0.1);
     }
     add(&mut sequence, 0.1);
     let all = sequence.estimate().unwrap();
-    assert!((sequence.size().unwrap() - 0.1).abs() < 0.02, "{all:?}");
+    assert!(
+        (sequence.effect_size().unwrap() - 0.1).abs() < 0.02,
+        "{all:?}"
+    );
     // The verdict stays where later blocks alone would not bear it out.
     for _ in 0..12 {
         add(&mut sequence, -0.001);
     }
-    assert_eq!(sequence.verdict(), Some(Decided::Slower));
+    assert_eq!(sequence.verdict(), Some(SequenceVerdict::Slower));
     let bounds = sequence.estimate().unwrap();
-    assert_eq!(sequence.size(), Some(bounds.low));
+    assert_eq!(sequence.effect_size(), Some(bounds.ln_ratio_min));
 }
