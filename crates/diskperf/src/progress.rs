@@ -486,17 +486,26 @@ impl RecordDisplay {
         Self { bar }
     }
 
+    /// Whether there is a terminal to show progress on.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
     /// Updates the number of requests so far and of lost events.
     pub(crate) fn update(&self, requests: u64, lost: u64) {
-        let Some(bar) = &self.bar else { return };
-        let elapsed = bar.elapsed();
-        bar.set_position(elapsed.as_millis() as u64);
         let lost = match lost {
             0 => String::new(),
             lost => format!(", {lost} events lost"),
         };
-        let s = elapsed.as_secs();
-        bar.set_message(format!("{s} s, {requests} requests{lost}; Ctrl-C ends it"));
+        self.show_message(&format!("{requests} requests{lost}; Ctrl-C ends it"));
+    }
+
+    /// Updates the elapsed time, and the message after it.
+    pub(crate) fn show_message(&self, message: &str) {
+        let Some(bar) = &self.bar else { return };
+        let elapsed = bar.elapsed();
+        bar.set_position(elapsed.as_millis() as u64);
+        bar.set_message(format!("{} s, {message}", elapsed.as_secs()));
     }
 }
 

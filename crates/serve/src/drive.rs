@@ -3,7 +3,9 @@
 mod core;
 mod request;
 
-pub use request::{Arrival, Client, Completed, Outcome, RequestKind, ServedRequest};
+pub use request::{
+    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents,
+};
 
 use self::core::{Core, Delivery};
 use crate::{Clock, ServeError};
@@ -112,6 +114,21 @@ impl ServedDrive {
         drop(core);
         deliver(completed);
         effects
+    }
+
+    /// Keeps arrivals and completions from now on, for [`Self::take_events`].
+    pub fn keep_events(&self) {
+        self.shared.lock().keep_events();
+    }
+
+    /// Removes and returns the events since the last call; none without [`Self::keep_events`].
+    pub fn take_events(&self) -> TakenEvents {
+        self.shared.lock().take_events()
+    }
+
+    /// Returns the number of requests that have arrived and are not complete.
+    pub fn in_flight(&self) -> usize {
+        self.shared.lock().in_flight()
     }
 
     /// Switches a fault on or off by its name. Returns whether the drive has such a fault.

@@ -34,6 +34,7 @@ mod error;
 mod faults;
 pub mod nbd;
 mod private_directory;
+mod recording;
 mod resolve;
 mod served;
 mod statistics;
@@ -42,10 +43,14 @@ mod unix_socket;
 pub use clock::Clock;
 pub use control::ControlServer;
 pub use data::{Data, Extent};
-pub use drive::{Arrival, Client, Completed, Outcome, RequestKind, ServedDrive, ServedRequest};
+pub use drive::{
+    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedDrive, ServedRequest,
+    TakenEvents,
+};
 pub use error::ServeError;
 pub use faults::{FaultLog, read_faults};
 pub use private_directory::{AbandonedDirectory, PrivateDirectory, abandoned_directories};
+pub use recording::ServedTraceRecorder;
 pub use resolve::resolve_drive;
 pub use served::{Served, ServedOptions, served_sectors};
 pub use statistics::{OperationStatistics, Statistics, StatisticsReport};

@@ -89,7 +89,7 @@ impl PivotTable {
             .collect();
         Grid {
             key_column: match self.row_parameter.0 {
-                CALL_BYTES => Column::right_aligned(self.row_parameter.1, shown_keys),
+                CALL_BYTES_PARAMETER => Column::right_aligned(self.row_parameter.1, shown_keys),
                 _ => Column::left_aligned(self.row_parameter.1, shown_keys),
             },
             groups: values(self.column_parameter).iter().map(group).collect(),

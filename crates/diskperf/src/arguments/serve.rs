@@ -52,6 +52,12 @@ pub(crate) struct ServeArguments {
     /// statistics
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
+    /// Record the requests as a trace for `diskperf trace` and `diskperf replay`, in a new file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replace an existing file of --record
+    #[arg(long, requires = "record")]
+    pub(crate) force: bool,
     /// How long, as 60s or 5m [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) lasts: Option<Duration>,

@@ -1,22 +1,25 @@
 //! `diskperf serve`.
 
 mod control;
+mod logs;
+mod progress;
 mod report;
 
 use super::{CommandResult, DONE};
 use crate::arguments::ServeArguments;
 use crate::output::{print, print_message};
-use crate::progress::RecordDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::clean::{Cleaned, Cleaning, Leftover};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
 use diskperf_serve::{
-    ControlServer, FaultLog, PrivateDirectory, ServeError, Served, ServedOptions,
-    abandoned_directories, read_faults, resolve_drive, served_sectors,
+    ControlServer, PrivateDirectory, ServeError, Served, ServedOptions, abandoned_directories,
+    read_faults, resolve_drive, served_sectors,
 };
 use diskperf_timeline::units::format_size;
+use logs::Logs;
+use progress::ServeProgress;
 use report::format_report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +53,6 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
         keeps_arrivals: false,
         faults,
     };
-    let mut fault_log = open_fault_log(arguments)?;
     // Before anything is made that a signal would leave.
     let stop = stop_on_signals()?;
     let served = Arc::new(Served::start(&specification, &options).map_err(serve_error)?);
@@ -65,13 +67,15 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
         }
     };
     let mut server = Server::start(Arc::clone(&served), &address).map_err(serve_error)?;
+    let mut logs = Logs::open(arguments, &served)?;
     let control = start_control(arguments, &served)?;
     let copied = arguments.data_file.as_ref().filter(|_| copies_on_write);
     print_address(arguments, &served, copied, server.uri());
-    let is_running = wait_for_end(arguments, &served, &stop, &mut fault_log)?;
+    let is_running = wait_for_end(arguments, &served, &stop, &mut logs)?;
     drop(control);
     server.end();
-    log_strikes(arguments, &served, &mut fault_log)?;
+    logs.add(&served)?;
+    logs.finish()?;
     drop(directory);
     let synced = served.data.sync();
     let report = served.statistics.report(arguments.speed);
@@ -141,34 +145,6 @@ fn start_control(
         .map_err(serve_error)
 }
 
-/// Opens the log of faults, which has its name from the start: it can be followed.
-fn open_fault_log(arguments: &ServeArguments) -> Result<Option<FaultLog>, LaboratoryError> {
-    let Some(path) = &arguments.fault_log else {
-        return Ok(None);
-    };
-    let output = Output::open_beside_table("--fault-log", path)?.begin(true)?;
-    Ok(Some(FaultLog::new(output)))
-}
-
-/// Writes the strikes since the last call to the log, if there is one.
-fn log_strikes(
-    arguments: &ServeArguments,
-    served: &Served,
-    log: &mut Option<FaultLog>,
-) -> Result<(), LaboratoryError> {
-    let taken = served.drive.take_strikes();
-    let (Some(log), Some(path)) = (log, &arguments.fault_log) else {
-        return Ok(());
-    };
-    let added = log.add(&taken, &served.drive.fault_states());
-    added.map_err(|error| {
-        LaboratoryError::Work(format!(
-            "--fault-log {}: cannot be written: {error}",
-            path.display()
-        ))
-    })
-}
-
 /// Says where the drive is served, and how it is used.
 fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&PathBuf>, uri: &str) {
     let size = format_size(served.size_bytes);
@@ -199,14 +175,14 @@ fn print_address(arguments: &ServeArguments, served: &Served, copied: Option<&Pa
 ///
 /// # Errors
 ///
-/// The log of faults cannot be written.
+/// A log cannot be written.
 fn wait_for_end(
     arguments: &ServeArguments,
     served: &Served,
     stop: &AtomicBool,
-    fault_log: &mut Option<FaultLog>,
+    logs: &mut Logs,
 ) -> Result<bool, LaboratoryError> {
-    let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
+    let mut progress = ServeProgress::new(arguments);
     let start = Instant::now();
     while !stop.load(Ordering::SeqCst) {
         let left = arguments
@@ -218,9 +194,9 @@ fn wait_for_end(
         if !served.drive.is_running() {
             return Ok(false);
         }
-        log_strikes(arguments, served, fault_log)?;
+        logs.add(served)?;
         thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
-        progress.update(served.statistics.requests(), 0);
+        progress.update(served);
     }
     Ok(true)
 }

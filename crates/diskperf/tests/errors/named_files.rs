@@ -292,6 +292,11 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "control",
         Written("serve fixed --for 10ms --control {}"),
     ),
+    (
+        "serve",
+        "record",
+        Written("serve fixed --for 10ms --force --record {}"),
+    ),
     ("serve", "lasts", Nothing),
     ("serve", "settings", Nothing),
     (
@@ -498,7 +503,7 @@ fn option_of(command: &str, output: &str) -> String {
     let long = argument(output).and_then(|one| one.get_long());
     let long = long.unwrap_or_else(|| panic!("{command}: {output} has no long form"));
     let beside = match (command, output) {
-        ("run", "record") | ("record", "output") => " --force",
+        ("run" | "serve", "record") | ("record", "output") => " --force",
         ("serve", "data_file") => " --write",
         ("trace", "output") => " --convert spc",
         _ => "",

@@ -115,6 +115,32 @@ fn clean_removes_what_a_killed_server_left() {
 }
 
 #[test]
+fn what_was_recorded_is_a_trace_that_is_replayed() {
+    let user = User::new();
+    let line = "serve fixed --set drive.service_ms=5 --record ./served.trace";
+    let serving = Serving::start(&user, line);
+    let mut stream = connect(&serving);
+    let mut write = request(1);
+    write.extend([9; 512]);
+    for (sent, bytes) in [(request(0), 16 + 512), (write, 16), (request(0), 16 + 512)] {
+        stream.write_all(&sent).unwrap();
+        stream.read_exact(&mut vec![0; bytes]).unwrap();
+    }
+    let outcome = serving.end(Signal::TERM).expect(0, &[]);
+    assert!(outcome.stdout.contains("3 requests"), "{outcome:?}");
+    let shown = user.run(&words("trace ./served.trace --format json"));
+    let shown = shown.expect(0, &[]).json().to_string();
+    assert!(shown.contains("fixed"), "{shown}");
+    let line = "replay ./served.trace --on bare-fixed --runs 1";
+    user.run(&words(line)).expect(0, &[]);
+    let again = user.run(&words("serve fixed --for 10ms --record ./served.trace"));
+    again.expect(2, &["./served.trace", "--force"]);
+    let again = "serve fixed --for 10ms --record ./served.trace --force";
+    user.run(&words(again))
+        .expect(0, &["recorded 0 requests in ./served.trace"]);
+}
+
+#[test]
 fn an_image_is_left_as_it_is_unless_it_is_to_be_written() {
     let user = User::new();
     let image = vec![7; 64 << 20];

@@ -172,8 +172,18 @@ impl User {
 
     /// Starts diskperf, which is killed when the returned process is dropped.
     pub(crate) fn start(&self, arguments: &[&str]) -> Process {
-        let child = self
-            .command(arguments)
+        Self::started(self.command(arguments), arguments)
+    }
+
+    /// Starts diskperf with the target directory for temporary files.
+    pub(crate) fn start_in_target(&self, arguments: &[&str]) -> Process {
+        let mut command = self.command(arguments);
+        command.env("TMPDIR", self.target());
+        Self::started(command, arguments)
+    }
+
+    fn started(mut command: Command, arguments: &[&str]) -> Process {
+        let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -45,7 +45,8 @@ pub struct Loss {
     /// Requests that must be kept while all others are lost; empty if losing everything fails,
     /// too.
     pub kept_requests: Vec<LostRequest>,
-    /// Place at which a flush would have prevented the loss.
+    /// Place at which a flush would have prevented the loss; `None` if no flush would have, or if
+    /// this loss was not examined further.
     pub would_have_saved: Option<SavingFlush>,
     /// Output of the check.
     pub output: String,

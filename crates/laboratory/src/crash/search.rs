@@ -189,14 +189,23 @@ fn examine(
         false => Vec::new(),
     };
     let mark = first_lost_mark(marks, |marks| fails(&smallest, marks))?;
-    let would_have_saved = saving_flush(log, cut.position, &lost, &kept, mark);
+    let mut late = false;
+    if let Some(mark) = mark.filter(|mark| is_sent_after(log, &lost, mark)) {
+        // Either the mark came before its data, or later writes spoil what was durable.
+        let at_mark = losing(log, &Cut::losing_all(mark.position + 1), &[]);
+        late = fails(&at_mark, log.marks_before(mark.position + 1))?;
+    }
+    let would_have_saved = match late {
+        true => saving_flush(log, cut.position, &[], &[], mark),
+        false => saving_flush(log, cut.position, &lost, &kept, mark),
+    };
     let describe = |request: &usize| describe(log, &smallest, *request);
     Ok(Loss {
         cut: cut.position - log.begin,
         mark: mark.map(|mark| mark.name.clone()),
         requests_before: Some(lost.iter().map(describe).collect()),
         kept_requests: kept.iter().map(describe).collect(),
-        would_have_saved: Some(would_have_saved),
+        would_have_saved,
         output: last_output,
     })
 }
@@ -220,13 +229,19 @@ fn first_lost_mark<'m>(
     Ok(marks.get(failing - 1))
 }
 
+/// Reports whether one of the requests was submitted after a mark.
+fn is_sent_after(log: &Log, requests: &[usize], mark: &Mark) -> bool {
+    let mut requests = requests.iter();
+    requests.any(|request| log.requests[*request].submitted > mark.position)
+}
+
 fn saving_flush(
     log: &Log,
     position: usize,
     lost: &[usize],
     kept: &[usize],
     mark: Option<&Mark>,
-) -> SavingFlush {
+) -> Option<SavingFlush> {
     let number = |request: usize| log.number(request);
     let completed = |request: &usize| log.requests[*request].completed.unwrap_or(usize::MAX);
     let last = lost
@@ -241,13 +256,19 @@ fn saving_flush(
         flushes.next().map(|(index, _)| number(index))
     });
     let later = |request: &&usize| last.is_some_and(|last| **request > last);
-    SavingFlush {
+    let before_request = kept.iter().find(later).map(|request| number(*request));
+    let is_later =
+        |mark: &Mark| last.is_none_or(|last| log.requests[last].submitted < mark.position);
+    let before_mark = mark.filter(|mark| is_later(mark));
+    // Without a limit for it, a flush cannot be in time: what was durable is overwritten.
+    let is_possible = ignored.is_some() || before_mark.is_some() || before_request.is_some();
+    is_possible.then(|| SavingFlush {
         after_request: last.map(number),
-        before_mark: mark.map(|mark| mark.name.clone()),
-        before_request: kept.iter().find(later).map(|request| number(*request)),
+        before_mark: before_mark.map(|mark| mark.name.clone()),
+        before_request,
         ignored_flush: ignored,
         next_flush: log.next_flush(position).map(number),
-    }
+    })
 }
 
 fn describe(log: &Log, cut: &Cut, index: usize) -> LostRequest {

@@ -1,13 +1,18 @@
 //! The model of a served drive, its queue, and the requests in flight. It has no clock: it is
 //! told what time it is.
 
-use super::{Arrival, Client, Completed, Outcome, RequestKind, ServedRequest};
+use super::{
+    Arrival, Client, Completed, DriveEvent, Outcome, RequestKind, ServedRequest, TakenEvents,
+};
 use diskperf_device::faults::{FaultCompletion, FaultEffects, FaultRequest, Faults};
 use diskperf_device::{Completion, Drive, Operation, Refusal};
 use diskperf_sim::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+
+/// Maximum number of events that wait to be taken. Further ones are counted.
+const EVENTS_MAX: usize = 1 << 20;
 
 /// Client and tag that a completion goes to.
 #[derive(Clone)]
@@ -51,32 +56,38 @@ struct Command {
 
 #[derive(Debug)]
 struct InFlight {
-    delivery: Delivery,
+    arrival: ArrivedRequest,
     request: FaultRequest,
     effects: FaultEffects,
-    arrived: Time,
     /// Commands that have not completed.
     commands_left: usize,
     /// Whether a flush follows the last of them: force unit access of a request that has none
     /// as a command.
     flush_follows: bool,
+}
+
+/// Request that a client waits for.
+#[derive(Debug)]
+struct ArrivedRequest {
+    delivery: Delivery,
+    arrived: Time,
+    /// Number in the order of arrivals.
+    number: u64,
     /// Index in the arrivals that are kept.
-    arrival: Option<usize>,
+    index: Option<usize>,
 }
 
 /// A request that the model has completed, and that faults hold.
 #[derive(Debug)]
 struct Held {
-    delivery: Delivery,
-    arrived: Time,
+    arrival: ArrivedRequest,
     /// Virtual time of its completion without hangs.
     due: Time,
     fails: bool,
-    /// Index in the arrivals that are kept.
-    arrival: Option<usize>,
 }
 
-/// Place of a held request: the virtual time of its release, and a number that no other has.
+/// Place of a held request: the virtual time of its release, and a number in the order of the
+/// model's completions.
 type HeldKey = (Time, u64);
 
 /// The model of a served drive with its requests.
@@ -94,6 +105,8 @@ pub(super) struct Core {
     commands_awaiting_queue: VecDeque<Command>,
     completed: Vec<(Delivery, Outcome)>,
     arrivals: Option<Vec<Arrival>>,
+    arrival_count: u64,
+    events: Option<TakenEvents>,
     is_shut_down: bool,
     /// Virtual time until which the drive's thread sleeps.
     pub(super) planned_wake: Time,
@@ -112,6 +125,8 @@ impl Core {
             commands_awaiting_queue: VecDeque::new(),
             completed: Vec::new(),
             arrivals: keeps_arrivals.then(Vec::new),
+            arrival_count: 0,
+            events: None,
             is_shut_down: false,
             planned_wake: Time::NEVER,
         }
@@ -140,28 +155,53 @@ impl Core {
         while let Some(entry) = self.held.first_entry().filter(|first| first.key().0 <= now) {
             let ((due, _), held) = entry.remove_entry();
             let fails = held.fails;
-            let completion = FaultCompletion { due, fails };
-            self.deliver(held.delivery, held.arrived, held.arrival, completion);
+            self.deliver(held.arrival, FaultCompletion { due, fails });
         }
     }
 
     /// Hands a completed request over, for [`Self::take_completed`].
-    fn deliver(
-        &mut self,
-        delivery: Delivery,
-        arrived: Time,
-        arrival: Option<usize>,
-        completion: FaultCompletion,
-    ) {
+    fn deliver(&mut self, arrival: ArrivedRequest, completion: FaultCompletion) {
         let FaultCompletion { due, fails } = completion;
-        if let (Some(arrivals), Some(arrival)) = (&mut self.arrivals, arrival) {
-            arrivals[arrival].due = Some(due);
+        let ArrivedRequest {
+            delivery,
+            arrived,
+            number,
+            index,
+        } = arrival;
+        if let (Some(arrivals), Some(index)) = (&mut self.arrivals, index) {
+            arrivals[index].due = Some(due);
         }
+        let time = due;
+        self.keep_event(DriveEvent::Completed {
+            number,
+            time,
+            fails,
+        });
         let outcome = match fails {
             true => Outcome::Failed { arrived, due },
             false => Outcome::Done { arrived, due },
         };
         self.completed.push((delivery, outcome));
+    }
+
+    fn keep_event(&mut self, event: DriveEvent) {
+        match &mut self.events {
+            Some(kept) if kept.events.len() < EVENTS_MAX => kept.events.push(event),
+            Some(kept) => kept.lost += 1,
+            None => {}
+        }
+    }
+
+    pub(super) fn keep_events(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
+    pub(super) fn take_events(&mut self) -> TakenEvents {
+        self.events.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.requests.len() - self.free.len() + self.held.len()
     }
 
     pub(super) fn faults(&self) -> &Faults {
@@ -201,7 +241,7 @@ impl Core {
             bytes: request.bytes,
         };
         let effects = self.faults.arrive(now, faulty);
-        let arrival = self.arrivals.as_mut().map(|arrivals| {
+        let index = self.arrivals.as_mut().map(|arrivals| {
             arrivals.push(Arrival {
                 request,
                 arrived: now,
@@ -209,15 +249,25 @@ impl Core {
             });
             arrivals.len() - 1
         });
-        let in_flight = InFlight {
+        self.arrival_count += 1;
+        let arrival = ArrivedRequest {
             delivery,
+            arrived: now,
+            number: self.arrival_count,
+            index,
+        };
+        self.keep_event(DriveEvent::Arrived {
+            number: arrival.number,
+            request,
+            time: now,
+        });
+        let in_flight = InFlight {
+            arrival,
             request: faulty,
             effects: effects.clone(),
-            arrived: now,
             commands_left: 0,
             flush_follows: request.fua
                 && matches!(request.kind, RequestKind::Trim | RequestKind::WriteZeroes),
-            arrival,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -335,26 +385,24 @@ impl Core {
         let request = request.expect("a request finishes once");
         self.free.push(index);
         let InFlight {
-            delivery,
+            arrival,
             request,
             effects,
-            arrived,
-            arrival,
             ..
         } = request;
         let mut completion = FaultCompletion { due, fails: false };
         if self.faults.is_empty() {
-            return self.deliver(delivery, arrived, arrival, completion);
+            return self.deliver(arrival, completion);
         }
-        completion = self.faults.complete(request, &effects, arrived, due);
+        completion = self
+            .faults
+            .complete(request, &effects, arrival.arrived, due);
         let release = self.faults.release(completion.due);
         self.held_count += 1;
         let held = Held {
-            delivery,
-            arrived,
+            arrival,
             due: completion.due,
             fails: completion.fails,
-            arrival,
         };
         self.held.insert((release, self.held_count), held);
     }
@@ -398,11 +446,11 @@ impl Core {
         self.is_shut_down = true;
         self.commands_awaiting_queue.clear();
         let requests = std::mem::take(&mut self.requests).into_iter().flatten();
-        let ended = requests.map(|request| (request.delivery, Outcome::ShutDown));
+        let ended = requests.map(|request| (request.arrival.delivery, Outcome::ShutDown));
         self.completed.extend(ended);
         self.free.clear();
         let held = std::mem::take(&mut self.held).into_values();
-        let held = held.map(|held| (held.delivery, Outcome::ShutDown));
+        let held = held.map(|held| (held.arrival.delivery, Outcome::ShutDown));
         self.completed.extend(held);
     }
 }

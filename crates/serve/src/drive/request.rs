@@ -104,3 +104,35 @@ pub struct Arrival {
     /// Virtual time of its completion; none if serving ended before.
     pub due: Option<Time>,
 }
+
+/// Arrival or completion of a request, with its number in the order of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriveEvent {
+    /// A request arrived.
+    Arrived {
+        /// Number of the request.
+        number: u64,
+        /// The request.
+        request: ServedRequest,
+        /// Virtual time of the arrival.
+        time: Time,
+    },
+    /// A request was completed.
+    Completed {
+        /// Number of the request.
+        number: u64,
+        /// Virtual time of the completion.
+        time: Time,
+        /// Whether a fault made it fail.
+        fails: bool,
+    },
+}
+
+/// Events since they were last taken, in the order of their times.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenEvents {
+    /// Events that were kept.
+    pub events: Vec<DriveEvent>,
+    /// Number of later events that were not kept, because too many waited to be taken.
+    pub lost: u64,
+}

@@ -62,13 +62,19 @@ fn saving(saving: &SavingFlush) -> String {
     };
     match saving.after_request {
         Some(after) => format!("a flush after request {after}{before} would have saved it{next}"),
-        None => match &saving.before_mark {
-            Some(mark) => format!(
-                "the data had not been sent to the drive: a sync (fsync of the file, or of its directory) before the mark `{}` would have saved it",
-                printable_line(mark)
-            ),
-            None => "nothing that the drive lost is the cause: the state at this instant fails the check".to_owned(),
-        },
+        None => format!(
+            "the data had not been sent to the drive: a sync (fsync of the file, or of its directory){before} would have saved it"
+        ),
+    }
+}
+
+/// Sentence about a loss that no flush would have prevented.
+fn without_saving(lost: &[LostRequest]) -> &'static str {
+    match lost {
+        [] => {
+            "no flush would have saved it: the program itself sent this state to the drive, and not yet what the check needs"
+        }
+        _ => "no flush would have saved it: this overwrites what was durable",
     }
 }
 
@@ -86,8 +92,10 @@ fn describe_loss(loss: &Loss) -> Vec<String> {
     if !loss.kept_requests.is_empty() {
         lines.push(format!("  and to keep {}", requests(&loss.kept_requests)));
     }
-    if let Some(flush) = &loss.would_have_saved {
-        lines.push(format!("  {}", saving(flush)));
+    match (&loss.would_have_saved, &loss.requests_before) {
+        (Some(flush), _) => lines.push(format!("  {}", saving(flush))),
+        (None, Some(lost)) => lines.push(format!("  {}", without_saving(lost))),
+        (None, None) => {}
     }
     lines.extend(shown_output(&loss.output));
     lines

@@ -1,0 +1,154 @@
+//! Programs with and without a bug.
+
+use super::*;
+
+/// Programs of the test's own script.
+fn pair(name: &str) -> Option<[String; 3]> {
+    let test = format!("the planted bug `{name}`");
+    can_run(&test, EXT4).then(|| {
+        let script = planted();
+        [
+            format!("{script} write {name} bug"),
+            format!("{script} write {name} right"),
+            format!("{script} check {name}"),
+        ]
+    })
+}
+
+#[track_caller]
+fn expect_found_and_no_alarm(name: &str) -> Option<Value> {
+    let [bug, right, check] = pair(name)?;
+    expect_no_alarm(&right, &check, &[]);
+    Some(expect_loss(&bug, &check, &[]))
+}
+
+#[test]
+fn a_directory_that_is_not_synced_is_lost() {
+    expect_found_and_no_alarm("create");
+}
+
+#[test]
+fn a_write_that_bypasses_the_page_cache_is_not_durable() {
+    if let Some(report) = expect_found_and_no_alarm("direct") {
+        // The drive had the write, and a flush was missing.
+        assert_eq!(smallest_loss(&report), 1, "{report:#}");
+        let saving = &report["lost"][0]["would_have_saved"];
+        assert_eq!(saving["before_mark"], "0", "{report:#}");
+    }
+}
+
+#[test]
+fn an_index_that_is_written_before_its_data_points_nowhere() {
+    expect_found_and_no_alarm("order");
+}
+
+#[test]
+fn a_page_of_several_units_that_is_written_in_place_is_torn() {
+    if let Some(report) = expect_found_and_no_alarm("torn") {
+        let first = &report["lost"][0];
+        assert_eq!(first["would_have_saved"], Value::Null, "{report:#}");
+        let torn = &first["requests_before"][0];
+        assert!(
+            torn["lost_units"].as_u64() < torn["units"].as_u64(),
+            "{report:#}"
+        );
+    }
+}
+
+#[test]
+fn a_record_that_is_acknowledged_before_its_sync_is_lost() {
+    expect_found_and_no_alarm("early");
+}
+
+#[test]
+fn a_page_of_a_mapping_that_is_not_synced_is_lost() {
+    expect_found_and_no_alarm("mapped");
+}
+
+#[test]
+fn appended_records_need_a_sync_and_a_drive_that_does_not_lie() {
+    if !can_run(
+        "appended_records_need_a_sync_and_a_drive_that_does_not_lie",
+        EXT4,
+    ) {
+        return;
+    }
+    let [right, check] = ["write", "check"].map(|word| shipped(&format!("append.py {word}")));
+    expect_no_alarm(&right, &check, &[]);
+    expect_loss(&format!("{right} --without-fsync"), &check, &[]);
+    let report = expect_loss(&right, &check, &["--lying-flush"]);
+    let saving = &report["lost"][0]["would_have_saved"];
+    assert!(saving["ignored_flush"].is_u64(), "{report:#}");
+}
+
+#[test]
+fn a_replaced_file_needs_both_syncs_and_a_rename() {
+    if !can_run("a_replaced_file_needs_both_syncs_and_a_rename", EXT4) {
+        return;
+    }
+    let [right, check] = ["write", "check"].map(|word| shipped(&format!("replace.py {word}")));
+    expect_no_alarm(&right, &check, &[]);
+    for without in ["--without-fsync", "--without-directory-fsync", "--in-place"] {
+        expect_loss(&format!("{right} {without}"), &check, &[]);
+    }
+}
+
+/// Verdicts of the table in the measured facts: which modes of SQLite lose committed rows.
+#[test]
+fn rows_of_sqlite_are_as_durable_as_its_modes_promise() {
+    if !can_run("rows_of_sqlite_are_as_durable_as_its_modes_promise", EXT4) {
+        return;
+    }
+    let check = shipped("rows.py check");
+    for (modes, is_durable) in [
+        ("delete full", false),
+        ("delete extra", true),
+        ("wal full", true),
+        ("wal normal", false),
+        ("wal off", false),
+    ] {
+        let workload = shipped(&format!("rows.py write {modes}"));
+        match is_durable {
+            true => expect_no_alarm(&workload, &check, &[]),
+            false => drop(expect_loss(&workload, &check, &[])),
+        }
+    }
+    let workload = shipped("rows.py write wal full");
+    let report = expect_loss(&workload, &check, &["--lying-flush=2/3"]);
+    let lost = report["lost"].as_array().map_or(0, Vec::len);
+    assert!(lost > 3, "{report:#}");
+}
+
+#[test]
+fn a_drive_without_a_volatile_cache_loses_nothing_that_was_written() {
+    if !can_run(
+        "a_drive_without_a_volatile_cache_loses_nothing_that_was_written",
+        EXT4,
+    ) {
+        return;
+    }
+    let user = User::new();
+    let script = planted();
+    let [workload, check] =
+        ["write direct bug", "check direct"].map(|words| format!("{script} {words}"));
+    let words = [
+        "crash", &workload, "--on", "sas-10k", "--speed", "10", "--check", &check,
+    ];
+    let outcome = user.run(&words).expect(0, &[]);
+    assert!(outcome.stdout.contains("0 lost data"), "{outcome:?}");
+}
+
+#[test]
+fn other_file_systems_keep_what_was_synced() {
+    for (kind, tool, checker) in [
+        ("xfs", "mkfs.xfs", "xfs_repair"),
+        ("btrfs", "mkfs.btrfs", "btrfs"),
+    ] {
+        let needs = [EXT4, &[Needs::Tool(tool), Needs::Tool(checker)]].concat();
+        if !can_run("other_file_systems_keep_what_was_synced", &needs) {
+            continue;
+        }
+        let [right, check] = ["write", "check"].map(|word| shipped(&format!("append.py {word}")));
+        expect_no_alarm(&right, &check, &["--fs", kind]);
+    }
+}
