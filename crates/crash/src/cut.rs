@@ -172,7 +172,7 @@ pub enum Instants {
     /// Before the completion of each flush and each write with force unit access, and at the end
     /// of the workload.
     Each,
-    /// So many instants: a sample of those of [`Self::Each`], or all of them and others between.
+    /// Number of instants: a sample of those of [`Self::Each`], or all of them and others between.
     Count(usize),
     /// Before each entry of the workload, and at its end.
     All,

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Kind of a recorded request. Reads are not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// Write of data.
+    /// Write of data to a range.
     Write,
     /// Flush of the volatile cache.
     Flush,

@@ -24,9 +24,9 @@ impl LyingFlush {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{bytes} bytes at {offset} are no whole units of {unit_bytes} bytes within the drive")]
 pub struct OutOfRange {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the range, in bytes.
     pub bytes: u64,
     /// Bytes that the drive writes atomically.
     pub unit_bytes: u32,
@@ -148,7 +148,7 @@ impl Recording {
         index
     }
 
-    /// Completes a request.
+    /// Records the completion of a request.
     pub fn complete(&mut self, index: usize) {
         let position = self.entries.len();
         self.entries.push(Entry::Complete(index));

@@ -58,7 +58,7 @@ pub enum LogWritesError {
 }
 
 /// Entry of a log, with its data.
-struct Item {
+struct ReadEntry {
     offset: u64,
     bytes: u64,
     flags: u64,
@@ -87,7 +87,7 @@ pub fn read(input: &mut dyn Read, size_bytes: Option<u64>) -> Result<Log, LogWri
             size_bytes,
         });
     }
-    let is_whole = |item: &Item| {
+    let is_whole = |item: &ReadEntry| {
         item.offset.is_multiple_of(UNIT_BYTES) && item.bytes.is_multiple_of(UNIT_BYTES)
     };
     let unit_bytes = match items.iter().all(is_whole) && size_bytes.is_multiple_of(UNIT_BYTES) {
@@ -107,7 +107,7 @@ pub fn read(input: &mut dyn Read, size_bytes: Option<u64>) -> Result<Log, LogWri
     Ok(recording.finish())
 }
 
-fn record(recording: &mut Recording, item: &Item) -> Result<(), crate::OutOfRange> {
+fn record(recording: &mut Recording, item: &ReadEntry) -> Result<(), crate::OutOfRange> {
     if item.flags & FLAG_MARK != 0 {
         let text = String::from_utf8_lossy(&item.data);
         let text = text.trim_end_matches('\0').trim();
@@ -137,7 +137,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes.expect("eight bytes"))
 }
 
-fn read_items(input: &mut dyn Read) -> Result<Vec<Item>, LogWritesError> {
+fn read_items(input: &mut dyn Read) -> Result<Vec<ReadEntry>, LogWritesError> {
     let mut header = [0; 512];
     input.read_exact(&mut header)?;
     match (number(&header, 0), number(&header, 1)) {
@@ -183,7 +183,7 @@ fn read_items(input: &mut dyn Read) -> Result<Vec<Item>, LogWritesError> {
             }
         }
         let is_mark = flags & FLAG_MARK != 0;
-        items.push(Item {
+        items.push(ReadEntry {
             offset: if is_mark { 0 } else { offset },
             bytes: if is_mark { 0 } else { bytes },
             flags,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 const SECTOR_BYTES: usize = 512;
 
 /// Entry of the file.
-enum Item {
+enum WrittenEntry {
     Request { index: usize, flags: u64 },
     Flush,
     Mark(String),
@@ -31,13 +31,13 @@ pub fn write(log: &Log, output: &mut dyn Write) -> io::Result<()> {
     output.write_all(&header)?;
     for item in &items {
         match item {
-            Item::Flush => write_entry(output, [0, 0, FLAG_FLUSH, 0], b"")?,
-            Item::Mark(name) => {
+            WrittenEntry::Flush => write_entry(output, [0, 0, FLAG_FLUSH, 0], b"")?,
+            WrittenEntry::Mark(name) => {
                 let text = name.as_bytes();
                 let text = &text[..text.len().min(SECTOR_BYTES - ENTRY_BYTES)];
                 write_entry(output, [0, 0, FLAG_MARK, text.len() as u64], text)?;
             }
-            Item::Request { index, flags } => write_request(log, *index, *flags, output)?,
+            WrittenEntry::Request { index, flags } => write_request(log, *index, *flags, output)?,
         }
     }
     Ok(())
@@ -70,7 +70,7 @@ fn write_request(log: &Log, index: usize, flags: u64, output: &mut dyn Write) ->
 /// Entries in the order of dm-log-writes, so far.
 struct Items<'l> {
     log: &'l Log,
-    items: Vec<Item>,
+    items: Vec<WrittenEntry>,
     /// Completed changes that are not among the items yet, oldest first.
     pending: Vec<usize>,
 }
@@ -82,7 +82,7 @@ impl Items<'_> {
             _ => 0,
         };
         let flags = discard | fua;
-        self.items.push(Item::Request { index, flags });
+        self.items.push(WrittenEntry::Request { index, flags });
     }
 
     fn push_pending(&mut self) {
@@ -115,11 +115,11 @@ impl Items<'_> {
             self.push_change(index, 0);
         }
         self.pending = left;
-        self.items.push(Item::Flush);
+        self.items.push(WrittenEntry::Flush);
     }
 }
 
-fn items(log: &Log) -> Vec<Item> {
+fn items(log: &Log) -> Vec<WrittenEntry> {
     let mut items = Items {
         log,
         items: Vec::new(),
@@ -129,14 +129,14 @@ fn items(log: &Log) -> Vec<Item> {
         if position == log.begin {
             // What was there before the workload is durable.
             items.push_pending();
-            let begin = Item::Mark(BEGIN_MARK.to_owned());
-            items.items.extend([Item::Flush, begin]);
+            let begin = WrittenEntry::Mark(BEGIN_MARK.to_owned());
+            items.items.extend([WrittenEntry::Flush, begin]);
         }
         match *entry {
             Entry::Submit(_) => {}
             Entry::Mark(mark) => {
                 let text = format!("durable {}", log.marks[mark].name);
-                items.items.push(Item::Mark(text));
+                items.items.push(WrittenEntry::Mark(text));
             }
             Entry::Complete(index) => match &log.requests[index] {
                 request if request.durable == Some(position) => items.push_fua(index),
