@@ -40,11 +40,11 @@ impl Angles {
     pub(crate) fn angle_of(&self, place: &Place) -> f64 {
         match (self, place.in_zone) {
             (Angles::Fitted(skews), Some(at)) => {
-                skews.origins[at.zone]
-                    + f64::from(at.order) * skews.track
-                    + f64::from(at.cylinder) * skews.cylinder
-                    + f64::from(at.range) * skews.range_steps[at.zone]
-                    + at.within
+                skews.origins[at.zone_index]
+                    + f64::from(at.track_in_range) * skews.track
+                    + f64::from(at.cylinder_in_zone) * skews.cylinder
+                    + f64::from(at.range_index) * skews.range_steps[at.zone_index]
+                    + at.angle_in_zone
             }
             _ => place.filed,
         }
@@ -170,7 +170,7 @@ fn to_samples(
         completion_us: reference.completion_us,
         zone: match angles {
             Angles::FromFile => 0,
-            Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone),
+            Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone_index),
         },
         turned: reference.first_block_rev(period_us, crossing_us)
             - angles.angle_of(&reference.place),

@@ -22,13 +22,13 @@ use crate::replay::{Replayed, ServedRequest, replay, replay_each, us};
 use crate::rules::{ChosenReadCache, ReadCacheJudge};
 use crate::score::Score;
 use diskperf_device::disk::cache::{
-    AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, WriteCacheSpecification,
+    KeepAfterRead, KeepAfterWrite, ReadAheadScope, ReadAheadTrigger, WriteCacheSpecification,
 };
-use diskperf_device::disk::device::{Answer, Disk, DiskSpecification};
+use diskperf_device::disk::device::{AnswerSource, Disk, DiskSpecification};
 use diskperf_device::disk::mechanism::Mechanism;
-use diskperf_device::disk::overheads::{After, Before};
+use diskperf_device::disk::overheads::{OverheadByState, PrecedingState};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, FastWrite};
@@ -125,7 +125,7 @@ pub fn calibrate(
     options: Options,
 ) -> Result<Calibration, CalibrationError> {
     let filed = entry::specification(drive)?;
-    let device = Disk::new(&filed, Turn::ZERO);
+    let device = Disk::new(&filed, RotationAngle::ZERO);
     let device = device.map_err(|error| CalibrationError::Drive {
         why: error.to_string(),
     })?;
@@ -185,7 +185,7 @@ pub fn calibrate(
     let held = held.filter(|placed| placed.request.operation == Operation::Read);
     let modelled = replayed[half..]
         .iter()
-        .filter(|one| matches!(one.answer, Answer::Buffer | Answer::ReadAhead));
+        .filter(|one| matches!(one.answer, AnswerSource::Buffer | AnswerSource::ReadAhead));
     Ok(Calibration {
         nominal_period_us: nominal_us,
         r: turning.as_ref().map_or(work.r, |turning| turning.r),
@@ -235,7 +235,7 @@ impl RotationFit {
 ///
 /// If the specification contradicts itself, or a request exceeds the disk's capacity.
 pub fn score(disk: &DiskSpecification, requests: &[Request], think: Think) -> Score {
-    let device = Disk::new(disk, Turn::ZERO).unwrap_or_else(|error| panic!("{error}"));
+    let device = Disk::new(disk, RotationAngle::ZERO).unwrap_or_else(|error| panic!("{error}"));
     let all = place_all(device.mechanism().layout(), requests);
     let all = all.unwrap_or_else(|beyond| panic!("{beyond}"));
     let half = all.len() / 2;

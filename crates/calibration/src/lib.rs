@@ -26,7 +26,7 @@ mod replay;
 mod rules;
 mod score;
 
-pub use diskperf_device::disk::device::Answer;
+pub use diskperf_device::disk::device::AnswerSource;
 pub use fit::{Calibration, CalibrationError, Options, calibrate, score};
 pub use guard::Stage;
 pub use layer::layer;

@@ -1,6 +1,6 @@
 //! Requests of a trace with the physical places of their blocks.
 
-use diskperf_device::disk::layout::{self, InZone, Layout};
+use diskperf_device::disk::layout::{self, Layout, ZonePosition};
 use diskperf_diskspecs::trace::Request;
 
 /// Physical place of a block.
@@ -15,23 +15,23 @@ pub(crate) struct Place {
     /// Angle of the sector according to the drive's files, in revolutions.
     pub filed: f64,
     /// Position in the zone; `None` if the layout has no zone skews.
-    pub in_zone: Option<InZone>,
+    pub in_zone: Option<ZonePosition>,
 }
 
 impl Place {
     /// Returns the place of a block of the drive.
     pub(crate) fn at(layout: &Layout, block: u64) -> Place {
-        let place = layout.locate(block);
+        let place = layout.position_of(block);
         Place {
             cylinder: place.cylinder,
             head: place.head,
             sectors_per_track: place.sectors_per_track,
-            filed: place.start.revolutions(),
-            in_zone: layout.in_zone(block),
+            filed: place.start_angle.to_revolutions(),
+            in_zone: layout.zone_position_of(block),
         }
     }
 
-    fn is_on_track_of(&self, other: &layout::Place) -> bool {
+    fn is_on_track_of(&self, other: &layout::SectorPosition) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 }
@@ -117,10 +117,10 @@ fn place_request(layout: &Layout, request: &Request) -> Option<Placed> {
     let mut pieces: Vec<RequestPiece> = Vec::new();
     let mut block = request.first_block;
     while block < end {
-        let run = layout.run(block);
-        let blocks = run.sectors.min((end - block) as u32);
+        let run = layout.run_at(block);
+        let blocks = run.sector_count.min((end - block) as u32);
         match pieces.last_mut() {
-            Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
+            Some(piece) if piece.place.is_on_track_of(&run.position) => piece.blocks += blocks,
             _ => pieces.push(RequestPiece {
                 place: Place::at(layout, block),
                 blocks,

@@ -9,7 +9,7 @@ mod suppose;
 use crate::arrival::JITTER_US;
 use crate::places::Placed;
 use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us};
-use diskperf_device::disk::device::{Answer, DiskSpecification};
+use diskperf_device::disk::device::{AnswerSource, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 use suppose::{HiddenState, try_hidden_states};
@@ -186,12 +186,12 @@ impl MispredictedRequest<'_> {
             arrival_off_us <= PREDICTED_US_MAX && self.error_us.abs() > self.period_us / 2.0;
         let made_up_us = wrapped_us(self.replay_lead_us + self.error_us, self.period_us);
         let is_read = self.placed.request.operation == Operation::Read;
-        match self.served.seen.answer {
-            Answer::Medium if is_read && self.is_fast => (Cause::Held, None),
-            Answer::Buffer | Answer::ReadAhead if is_read && !self.is_fast => {
+        match self.served.seen.answer_source {
+            AnswerSource::Media if is_read && self.is_fast => (Cause::Held, None),
+            AnswerSource::Buffer | AnswerSource::ReadAhead if is_read && !self.is_fast => {
                 (Cause::NotHeld, None)
             }
-            Answer::Medium if is_whole => match self.needed_us() {
+            AnswerSource::Media if is_whole => match self.needed_us() {
                 Some(arrival_off_us)
                     if arrival_off_us.abs() <= ARRIVAL_SCATTER_DEVIATIONS * JITTER_US =>
                 {
@@ -210,7 +210,7 @@ impl MispredictedRequest<'_> {
                     (cause, needed_us)
                 }
             },
-            Answer::Medium
+            AnswerSource::Media
                 if self.replay_lead_us.abs() > PREDICTED_US_MAX
                     && made_up_us.abs() <= PREDICTED_US_MAX =>
             {
@@ -224,7 +224,7 @@ impl MispredictedRequest<'_> {
     /// microseconds.
     fn needed_us(&self) -> Option<f64> {
         let access = self.served.seen.access?;
-        let (arrives_us, first_us) = (us(access.arrives), us(access.first_passes));
+        let (arrives_us, first_us) = (us(access.arrival), us(access.first_sector_passing));
         let turns = (self.error_us / self.period_us).round();
         // The sector that was measured passes so many turns before the modelled one: the arm is
         // there by then, and was not yet when it passed the last time.

@@ -49,7 +49,7 @@ impl Text {
         &self.content
     }
 
-    fn lines_before(&self, byte: usize) -> usize {
+    fn count_lines_before(&self, byte: usize) -> usize {
         let newlines = self.newlines.get_or_init(|| {
             let newlines = self.content.match_indices('\n');
             newlines.map(|(at, _)| at).collect()
@@ -67,12 +67,12 @@ pub struct Place {
 }
 
 /// Line of a text that a message shows.
-pub(crate) struct Line<'a> {
+pub(crate) struct SourceLine<'a> {
     /// Line number, counted from 1.
-    pub(crate) number: usize,
+    pub(crate) line_number: usize,
     pub(crate) content: &'a str,
     /// Part of the line that the message marks, in bytes from the start of the line.
-    pub(crate) span: Range<usize>,
+    pub(crate) byte_range: Range<usize>,
 }
 
 impl Place {
@@ -111,17 +111,17 @@ impl Place {
 
     /// Line number of the location, counted from 1.
     pub fn line_number(&self) -> usize {
-        self.line().number
+        self.line().line_number
     }
 
     /// Column of the start of the location, in characters counted from 1.
     pub fn column(&self) -> usize {
         let line = self.line();
-        1 + line.content[..line.span.start].chars().count()
+        1 + line.content[..line.byte_range.start].chars().count()
     }
 
     /// Returns the line where the location starts, and the part of the location on this line.
-    pub(crate) fn line(&self) -> Line<'_> {
+    pub(crate) fn line(&self) -> SourceLine<'_> {
         let content = &self.text.content;
         let before = &content[..self.span.start];
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -130,10 +130,10 @@ impl Place {
         let line = content[start..end].trim_end_matches('\r');
         let from = (self.span.start - start).min(line.len());
         let to = (self.span.end - start).clamp(from, line.len());
-        Line {
-            number: 1 + self.text.lines_before(start),
+        SourceLine {
+            line_number: 1 + self.text.count_lines_before(start),
             content: line,
-            span: from..to,
+            byte_range: from..to,
         }
     }
 }

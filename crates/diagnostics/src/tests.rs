@@ -17,7 +17,7 @@ fn columns_count_characters_and_lines_end_as_windows_ends_them() {
         ("2", "file:2:8")
     );
     let end = Place::new(&text, 9..13);
-    assert_eq!((end.line_number(), end.line().span), (1, 9..11));
+    assert_eq!((end.line_number(), end.line().byte_range), (1, 9..11));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use crate::interruptible::interruptible;
 use crate::run::{Keeping, Run, recorder, unstored};
 use diskperf_analysis::comparison::compare;
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
-use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
+use diskperf_laboratory::ab::{AbOutcome, AbRequest, AbVariant, execute, plan, repeat_experiment};
 use diskperf_laboratory::execute::prepare_process;
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
+use diskperf_laboratory::{Experiment, LaboratoryError, SilentObserver};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +42,7 @@ pub(crate) struct Measurement<'py> {
 impl Asked<'_> {
     fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         match self {
-            Self::Run(run) => repeated(&run.run).map_err(|error| exception(py, &error)),
+            Self::Run(run) => repeat_experiment(&run.run).map_err(|error| exception(py, &error)),
             Self::Options(options) => options.experiment(py),
         }
     }
@@ -65,21 +65,21 @@ impl Measurement<'_> {
             );
             return Err(request_error(py, text));
         };
-        let side = |asked: Asked<'_>, before| -> PyResult<Side> {
-            Ok(Side {
+        let side = |asked: Asked<'_>, before| -> PyResult<AbVariant> {
+            Ok(AbVariant {
                 experiment: asked.experiment(py)?,
-                before,
+                before_command: before,
             })
         };
         Ok(AbRequest {
             sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
-            budget,
+            time_budget: budget,
             min_time,
-            blocks: counted(py, "blocks", self.blocks, REPETITIONS_MAX)?,
-            limits: DecisionLimits {
+            block_count: counted(py, "blocks", self.blocks, REPETITIONS_MAX)?,
+            decision_limits: DecisionLimits {
                 effect_share_min: share(py, "min_effect", self.min_effect)?,
             },
-            fail_over: shared(py, "fail_over", self.fail_over)?,
+            slowdown_limit: shared(py, "fail_over", self.fail_over)?,
             seed: self.seed,
         })
     }
@@ -105,18 +105,18 @@ fn carry_out(
     store: Option<&Keeping>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Made, LaboratoryError> {
-    let fail_over = request.fail_over;
+    let fail_over = request.slowdown_limit;
     let plan = plan(request)?;
     prepare_process(plan.plans())?;
     let mut recorders = plan.plans().each_ref().map(|plan| recorder(store, plan));
-    let AbExecuted { runs, error } = execute(&plan, stop, &mut Nobody, recorders.each_mut());
+    let AbOutcome { runs, error } = execute(&plan, stop, &mut SilentObserver, recorders.each_mut());
     if let Some(error) = error {
         return Err(error);
     }
     let compared = Compared::of(compare(&runs), fail_over);
     let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
     let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
-        return Err(LaboratoryError::Work(
+        return Err(LaboratoryError::Workload(
             "one of the arms was not run".to_owned(),
         ));
     };

@@ -2,9 +2,9 @@
 
 use crate::errors::{exception, request_error};
 use crate::run::Run;
-use diskperf_laboratory::ab::{like, repeated};
+use diskperf_laboratory::ab::{apply_earlier, repeat_experiment};
 use diskperf_laboratory::{Experiment, SizeChoice, Workload};
-use diskperf_models::model::settings;
+use diskperf_models::model::parse_settings;
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{
     CacheMode, ReplayAddresses, ReplayPace, SteadyRule, TraceReading, TraceReplay,
@@ -137,7 +137,7 @@ impl Options {
     ///
     /// A keyword whose value is none that there is.
     pub(crate) fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
-        let settings = settings(&self.settings).map_err(|error| exception(py, &error))?;
+        let settings = parse_settings(&self.settings).map_err(|error| exception(py, &error))?;
         let asked = Experiment {
             workload: match self.replay {
                 Some(replay) => replay.workload(py)?,
@@ -174,8 +174,9 @@ impl Options {
         let Some(earlier) = self.like else {
             return Ok(asked);
         };
-        let earlier = repeated(&earlier.get().run).map_err(|error| exception(py, &error))?;
-        Ok(like(earlier, asked))
+        let earlier =
+            repeat_experiment(&earlier.get().run).map_err(|error| exception(py, &error))?;
+        Ok(apply_earlier(earlier, asked))
     }
 }
 

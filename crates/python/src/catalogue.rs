@@ -5,7 +5,7 @@ use crate::errors::{exception, request_error};
 use crate::table::Table;
 use diskperf_catalogue::{self as entries, Component, Parameter};
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
-use diskperf_models::model::{load_catalogue, settings};
+use diskperf_models::model::{load_catalogue, parse_settings};
 use diskperf_models::points;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -42,39 +42,42 @@ impl Catalogue {
 
     /// All systems and variants, each with its description.
     fn systems(&self) -> Columns {
-        listed(&laboratory::systems(&self.catalogue))
+        listed(&laboratory::list_systems(&self.catalogue))
     }
 
     /// What every figure of a system hangs on besides settings and seeds: the
     /// model's version, and a hash of the catalogue.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
-        let identity = points::identity(&self.catalogue, name);
+        let identity = points::study_identity(&self.catalogue, name);
         identity.map_err(|error| exception(py, &error))
     }
 
     /// The components of one kind (`drive`), each with its description.
     fn components(&self, py: Python<'_>, kind: &str) -> PyResult<Columns> {
         let component = component(py, kind)?;
-        Ok(listed(&laboratory::components(&self.catalogue, component)))
+        Ok(listed(&laboratory::list_components(
+            &self.catalogue,
+            component,
+        )))
     }
 
     /// The documents with published numbers.
     fn documents(&self, py: Python<'_>) -> PyResult<Columns> {
-        let documents = laboratory::documents(&self.catalogue);
+        let documents = laboratory::list_documents(&self.catalogue);
         let documents = documents.map_err(|error| exception(py, &error))?;
         let all = || documents.iter();
         Ok(Table::default()
             .text("name", all().map(|one| one.name.as_str()))
-            .integer("cells", all().map(|one| one.cells as i64))
-            .integer("scored", all().map(|one| one.scored as i64))
-            .flag("modelled", all().map(|one| one.modelled))
+            .integer("cells", all().map(|one| one.cell_count as i64))
+            .integer("scored", all().map(|one| one.scored_count as i64))
+            .flag("modelled", all().map(|one| one.is_modelled))
             .finish())
     }
 
     /// A system with settings, each as `PATH=VALUE`.
     fn system(&self, py: Python<'_>, name: &str, changes: Vec<String>) -> PyResult<SystemEntry> {
-        let entry = settings(&changes)
-            .and_then(|settings| laboratory::system(&self.catalogue, name, &settings));
+        let entry = parse_settings(&changes)
+            .and_then(|settings| laboratory::describe_system(&self.catalogue, name, &settings));
         let entry = entry.map_err(|error| exception(py, &error))?;
         Ok((
             entry.description,
@@ -85,16 +88,20 @@ impl Catalogue {
 
     /// The kinds of component of which one has this name.
     fn kinds_named(&self, name: &str) -> Vec<&'static str> {
-        let found = laboratory::components_named(&self.catalogue, name).into_iter();
+        let found = laboratory::find_components(&self.catalogue, name).into_iter();
         found.map(Component::name).collect()
     }
 
     /// A component, in a system where it can stand.
     fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<Entry> {
-        let found = laboratory::component(&self.catalogue, component(py, kind)?, name);
+        let found = laboratory::describe_component(&self.catalogue, component(py, kind)?, name);
         let found = found.map_err(|error| exception(py, &error))?;
         let (figures, seek) = found.drive.map_or_else(Default::default, |drive| {
-            let DriveFigures { figures, seek, .. } = drive;
+            let DriveFigures {
+                figures,
+                seek_curve: seek,
+                ..
+            } = drive;
             (figures, seek)
         });
         let of = found.component.name();

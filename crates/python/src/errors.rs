@@ -8,7 +8,7 @@ use pyo3::types::PyType;
 
 /// The exception of an error, with its words.
 pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
-    match error.cause() {
+    match error.root_cause() {
         LaboratoryError::Interrupted => match error {
             LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
             left => PyKeyboardInterrupt::new_err(words(left)),
@@ -19,8 +19,8 @@ pub(crate) fn exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
         LaboratoryError::Request(_) => named(py, "RequestError", words(error)),
         LaboratoryError::Budget(_) => named(py, "BudgetError", words(error)),
         LaboratoryError::Program { .. }
-        | LaboratoryError::Work(_)
-        | LaboratoryError::Left { .. } => named(py, "RunError", words(error)),
+        | LaboratoryError::Workload(_)
+        | LaboratoryError::Leftovers { .. } => named(py, "RunError", words(error)),
         LaboratoryError::Store(_) => named(py, "StoreError", words(error)),
         LaboratoryError::File { .. } => named(py, "FileError", words(error)),
     }

@@ -10,10 +10,10 @@ use diskperf_analysis::explanation::Explanation as Found;
 use diskperf_analysis::explanation::difference::ExplanationDifferences as FoundDifferences;
 use diskperf_analysis::perfetto::encode_trace;
 use diskperf_analysis::report::{self, ReportFormat};
-use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::{Experiment, LaboratoryError};
-use diskperf_models::explain::{self as laboratory, Means, Subject};
+use diskperf_models::explain::{self as laboratory, ExplainedSystem, ExplanationOptions};
 use diskperf_timeline::{self as timeline, Trace};
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -44,12 +44,14 @@ impl Explained<'_> {
 }
 
 impl Wanted {
-    fn subject(self) -> Result<Subject, LaboratoryError> {
+    fn subject(self) -> Result<ExplainedSystem, LaboratoryError> {
         match self {
-            Self::Run(run) => Subject::again(timeline::Run::clone(&run), &HostFiles),
+            Self::Run(run) => {
+                ExplainedSystem::from_stored_run(timeline::Run::clone(&run), &HostFiles)
+            }
             Self::Asked(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
-                Subject::of(target.into_owned(), &experiment, &HostFiles)
+                ExplainedSystem::from_plan(target.into_owned(), &experiment, &HostFiles)
             }
         }
     }
@@ -99,7 +101,7 @@ pub(crate) fn explain(
     let wanted = what.wanted(py)?;
     let explained = interruptible(py, |stop| {
         let subject = wanted.subject()?;
-        laboratory::explain(&subject, &used((&crew(threads), stop), counterfactuals))
+        laboratory::explain_system(&subject, &used((&crew(threads), stop), counterfactuals))
     })?;
     let (found, traces) = explained.map_err(|error| exception(py, &error))?;
     Ok(Explanation { found, traces })
@@ -136,20 +138,23 @@ pub(crate) fn differences(
     let (a, b) = (a.wanted(py)?, b.wanted(py)?);
     let found = interruptible(py, |stop| {
         let (a, b) = (a.subject()?, b.subject()?);
-        laboratory::differences(&a, &b, &used((&crew(threads), stop), counterfactuals))
+        laboratory::compare_systems(&a, &b, &used((&crew(threads), stop), counterfactuals))
     })?;
     let found = found.map_err(|error| exception(py, &error))?;
     Ok(Differences { found })
 }
 
-fn crew(threads: Option<usize>) -> Threads {
-    Threads(threads.unwrap_or_else(available_threads).max(1))
+fn crew(threads: Option<usize>) -> ThreadCrew {
+    ThreadCrew(threads.unwrap_or_else(available_threads).max(1))
 }
 
-fn used<'a>((crew, stop): (&'a Threads, &'a Arc<AtomicBool>), counterfactuals: bool) -> Means<'a> {
-    Means {
+fn used<'a>(
+    (crew, stop): (&'a ThreadCrew, &'a Arc<AtomicBool>),
+    counterfactuals: bool,
+) -> ExplanationOptions<'a> {
+    ExplanationOptions {
         crew,
-        counterfactuals,
+        runs_counterfactuals: counterfactuals,
         stop,
         progress: &|_, _| (),
     }

@@ -8,9 +8,11 @@ use crate::interruptible::interruptible;
 use diskperf_analysis::report::{self, FioFormat, ReportFormat, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::recording::{Place, Recording};
-use diskperf_laboratory::report::reported;
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_file, runs};
+use diskperf_laboratory::recording::{RecordingDestination, RecordingObserver};
+use diskperf_laboratory::report::build_reports;
+use diskperf_laboratory::{
+    Experiment, LaboratoryError, RunRecorder, SilentObserver, job_file, runs,
+};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{self as timeline, RunState, World};
 use pyo3::prelude::*;
@@ -135,7 +137,7 @@ impl Run {
 
     /// The file of `diskperf export`, as text.
     fn export(&self, py: Python<'_>) -> PyResult<String> {
-        let text = runs::export_text(std::slice::from_ref(&self.run));
+        let text = runs::render_export(std::slice::from_ref(&self.run));
         text.map_err(|error| exception(py, &error))
     }
 }
@@ -179,7 +181,7 @@ pub(crate) fn describe(py: Python<'_>, options: Options) -> PyResult<String> {
 /// where it runs.
 #[pyfunction]
 pub(crate) fn is_job_file(what: &str) -> bool {
-    job_file::is_named(what)
+    job_file::names_job_file(what)
 }
 
 /// Runs, what went wrong with the store, and what was not recorded.
@@ -191,13 +193,14 @@ fn carry_out(
     stop: &Arc<AtomicBool>,
 ) -> Result<Made, LaboratoryError> {
     let mut plans = plan(experiment)?;
-    let place = record.map(|(path, force)| Place::of_plans(&path, force, &plans));
+    let place =
+        record.map(|(path, force)| RecordingDestination::open_for_plans(&path, force, &plans));
     let place = place.transpose()?;
     if place.is_some() {
-        plans = plans.into_iter().map(Plan::recorded).collect();
+        plans = plans.into_iter().map(Plan::with_recording).collect();
     }
-    let mut nobody = Nobody;
-    let mut recording = Recording::new(place, &mut nobody);
+    let mut nobody = SilentObserver;
+    let mut recording = RecordingObserver::new(place, &mut nobody);
     // File systems are mounted for this thread and those that it starts.
     prepare_process(&plans)?;
     let mut made = Vec::new();
@@ -213,14 +216,14 @@ fn carry_out(
             run: Arc::new(executed.run),
         });
     }
-    let came = recording.finish()?;
-    Ok((made, failure, came.and_then(|came| came.missing())))
+    let came = recording.finish_recording()?;
+    Ok((made, failure, came.and_then(|came| came.describe_missing())))
 }
 
 /// What went wrong with the store, and where the results are instead.
-pub(crate) fn unstored(recorder: &Recorder) -> Option<String> {
-    let why = recorder.failure()?;
-    let saved = recorder.unstored().map(|(_, place)| match place {
+pub(crate) fn unstored(recorder: &RunRecorder) -> Option<String> {
+    let why = recorder.store_failure()?;
+    let saved = recorder.list_unstored().map(|(_, place)| match place {
         Ok(path) => format!("they are saved in {}", path.display()),
         Err(why) => format!("they are kept nowhere: {why}"),
     });
@@ -233,12 +236,12 @@ pub(crate) fn unstored(recorder: &Recorder) -> Option<String> {
 
 /// What was measured on real storage is kept unless it is said not to be; what a
 /// model did can be made again.
-pub(crate) fn recorder(store: Option<&Keeping>, plan: &Plan) -> Recorder {
+pub(crate) fn recorder(store: Option<&Keeping>, plan: &Plan) -> RunRecorder {
     match (store, plan) {
-        (Some(Keeping::Store(path)), _) => Recorder::open(Some(path)),
-        (Some(Keeping::Usual(true)), _) | (None, Plan::Host(_)) => Recorder::open(None),
-        (Some(Keeping::Usual(false)), Plan::Host(_)) => Recorder::of_leftovers(None),
-        (Some(Keeping::Usual(false)) | None, Plan::Model(_)) => Recorder::of_nothing(),
+        (Some(Keeping::Store(path)), _) => RunRecorder::open(Some(path)),
+        (Some(Keeping::Usual(true)), _) | (None, Plan::Host(_)) => RunRecorder::open(None),
+        (Some(Keeping::Usual(false)), Plan::Host(_)) => RunRecorder::open_for_leftovers(None),
+        (Some(Keeping::Usual(false)) | None, Plan::Model(_)) => RunRecorder::without_store(),
     }
 }
 
@@ -252,7 +255,7 @@ pub(crate) fn charts(
     let runs = runs.iter().map(|one| timeline::Run::clone(&one.run));
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
-        let reported = reported(&load_catalogue(None)?, runs)?;
+        let reported = build_reports(&load_catalogue(None)?, runs)?;
         Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| exception(py, &error))?;

@@ -62,11 +62,11 @@ impl Unknowns {
         }
         match reference.place.in_zone.filter(|_| self.has_skews) {
             Some(at) => {
-                row.push((Self::TRACK, at.order.into()));
-                row.push((Self::CYLINDER, at.cylinder.into()));
-                row.push((self.origin(at.zone), 1.0));
+                row.push((Self::TRACK, at.track_in_range.into()));
+                row.push((Self::CYLINDER, at.cylinder_in_zone.into()));
+                row.push((self.origin(at.zone_index), 1.0));
                 if self.has_ranges {
-                    row.push((self.range_step(at.zone), at.range.into()));
+                    row.push((self.range_step(at.zone_index), at.range_index.into()));
                 }
             }
             None => row.push((Self::ORIGINS, 1.0)),
@@ -137,7 +137,7 @@ pub(super) fn refine(
         stretches: stretches.count(),
         has_ranges: references
             .iter()
-            .any(|r| r.place.in_zone.is_some_and(|at| at.range > 0)),
+            .any(|r| r.place.in_zone.is_some_and(|at| at.range_index > 0)),
     };
     let start = || State {
         period_us,

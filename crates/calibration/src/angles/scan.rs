@@ -140,12 +140,12 @@ fn to_points(
     let point = |reference: &Reference| {
         let at = reference.place.in_zone?;
         Some(ReferencePoint {
-            zone: at.zone,
-            cylinder: at.cylinder.into(),
-            range: at.range.into(),
-            order: at.order.into(),
+            zone: at.zone_index,
+            cylinder: at.cylinder_in_zone.into(),
+            range: at.range_index.into(),
+            order: at.track_in_range.into(),
             turned: reference.first_block_rev(period_us, crossing_us)
-                - at.within
+                - at.angle_in_zone
                 - stretches.turned_at(reference.completion_us),
             completion_us: reference.completion_us,
         })

@@ -67,20 +67,20 @@ fn circumstances(
     served: &ServedRequest,
     after_write: bool,
 ) -> Option<SeekCircumstances> {
-    let access = served.seen.access.filter(|access| access.is_one_run)?;
-    if served.seen.arm_is_busy || served.seen.answer != Answer::Medium {
+    let access = served.seen.access.filter(|access| access.is_single_run)?;
+    if served.seen.was_arm_busy || served.seen.answer_source != AnswerSource::Media {
         return None;
     }
     let is_write = placed.request.operation == Operation::Write;
-    let (cylinder, head) = access.from;
+    let (cylinder, head) = access.start_position;
     arm.place_arm(cylinder, head);
     Some(SeekCircumstances {
-        filed_us: us(arm.way_to(&access.to, is_write)),
-        distance_cylinders: cylinder.abs_diff(access.to.cylinder),
-        is_inward: access.to.cylinder > cylinder,
-        switches_head: access.to.head != head,
+        filed_us: us(arm.arm_move_time(&access.target, is_write)),
+        distance_cylinders: cylinder.abs_diff(access.target.cylinder),
+        is_inward: access.target.cylinder > cylinder,
+        switches_head: access.target.head != head,
         after_write,
-        is_reading_ahead: served.seen.reads_ahead,
+        is_reading_ahead: served.seen.was_reading_ahead,
         blocks: if is_write { placed.request.blocks } else { 0 },
     })
 }

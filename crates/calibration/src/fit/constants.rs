@@ -16,7 +16,7 @@ impl FitState<'_> {
                 let own = self.placed.iter().zip(&replayed).filter(|(placed, one)| {
                     kind == match (placed.request.operation, one.answer) {
                         (Operation::Write, _) => 2,
-                        (_, Answer::Medium) => 0,
+                        (_, AnswerSource::Media) => 0,
                         _ => 1,
                     }
                 });
@@ -30,9 +30,9 @@ impl FitState<'_> {
                 };
                 let overheads = &mut self.disk.overheads;
                 let after = match kind {
-                    0 => &mut overheads.read_miss,
-                    1 => &mut overheads.read_hit,
-                    _ => &mut overheads.write,
+                    0 => &mut overheads.read_miss_ms,
+                    1 => &mut overheads.read_hit_ms,
+                    _ => &mut overheads.write_ms,
                 };
                 shift_overhead(after, by_us);
                 shifts_us[kind] += by_us;
@@ -64,7 +64,7 @@ impl FitState<'_> {
                 match request.operation {
                     Operation::Read if self.is_fast(placed) => hits[before].push(point),
                     // A write may wait until the one before it is on the medium.
-                    Operation::Write if !is_write_through && !served.seen.arm_is_busy => {
+                    Operation::Write if !is_write_through && !served.seen.was_arm_busy => {
                         writes[before].push(point);
                     }
                     _ => {}
@@ -73,7 +73,7 @@ impl FitState<'_> {
             },
         );
         if let Some(after) = self.fit_overheads("buffer", &hits, self.crossing_us) {
-            self.disk.overheads.read_hit = after;
+            self.disk.overheads.read_hit_ms = after;
         }
         let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
         let line = affine::fit(&all, self.crossing_us);
@@ -86,7 +86,7 @@ impl FitState<'_> {
             self.put_parameter("bus.write_block_us", block_us, errors[1]);
         }
         if let Some(after) = self.fit_overheads("early_write", &writes, block_us) {
-            self.disk.overheads.write = after;
+            self.disk.overheads.write_ms = after;
             self.disk.overheads.write_completion_ms = 0.0;
         }
     }
@@ -98,7 +98,7 @@ impl FitState<'_> {
         kind: &str,
         points: &[Vec<(f64, f64)>; 4],
         block_us: f64,
-    ) -> Option<After> {
+    ) -> Option<OverheadByState> {
         let all: Vec<(f64, f64)> = points.iter().flatten().copied().collect();
         let (common_us, _) = affine::fit_constant(&all, block_us)?;
         let mut found = [None; 4];
@@ -110,26 +110,30 @@ impl FitState<'_> {
             }
         }
         let common_ms = ms(common_us.max(0.0));
-        Some(After {
-            after_read_ms: found[Before::Read as usize].unwrap_or(common_ms),
-            after_write_ms: found[Before::Write as usize].unwrap_or(common_ms),
-            sequential_ms: found[Before::Sequential as usize],
-            reading_ahead_ms: found[Before::ReadingAhead as usize],
+        Some(OverheadByState {
+            after_read_ms: found[PrecedingState::AfterRead as usize].unwrap_or(common_ms),
+            after_write_ms: found[PrecedingState::AfterWrite as usize].unwrap_or(common_ms),
+            sequential_ms: found[PrecedingState::Sequential as usize],
+            reading_ahead_ms: found[PrecedingState::ReadingAhead as usize],
         })
     }
 }
 
 /// Returns the circumstance by which the modelled firmware selects its overhead.
-fn predecessor(last: Option<&Request>, request: &Request, served: &ServedRequest) -> Before {
+fn predecessor(
+    last: Option<&Request>,
+    request: &Request,
+    served: &ServedRequest,
+) -> PrecedingState {
     let follows = |last: &Request| {
         last.operation == request.operation
             && last.first_block + u64::from(last.blocks) == request.first_block
     };
     match last {
-        _ if served.seen.reads_ahead => Before::ReadingAhead,
-        Some(last) if follows(last) => Before::Sequential,
-        Some(last) if last.operation == Operation::Write => Before::Write,
-        _ => Before::Read,
+        _ if served.seen.was_reading_ahead => PrecedingState::ReadingAhead,
+        Some(last) if follows(last) => PrecedingState::Sequential,
+        Some(last) if last.operation == Operation::Write => PrecedingState::AfterWrite,
+        _ => PrecedingState::AfterRead,
     }
 }
 

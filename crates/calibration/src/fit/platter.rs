@@ -64,7 +64,7 @@ impl FitState<'_> {
                 .collect::<Vec<Reference>>()
         };
         let layout = &self.given.filed.mechanism.layout;
-        let (zones, surfaces) = (layout.zones.len(), layout.surfaces);
+        let (zones, surfaces) = (layout.zones.len(), layout.surface_count);
         let reads = references(Operation::Read);
         let start = (self.period_us(), self.crossing_us);
         let found = angles::find(&reads, zones, surfaces, start);

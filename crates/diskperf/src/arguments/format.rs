@@ -40,9 +40,9 @@ impl RunFormat {
     /// Rejects plans of runs that the format cannot represent.
     pub(crate) fn check(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
         let mut plans = plans.iter().filter(|_| self.own().is_none());
-        match plans.find(|plan| !plan.keeps_requests()) {
+        match plans.find(|plan| !plan.records_requests()) {
             None => Ok(()),
-            Some(plan) => Err(Self::refusal(NoRequests(plan.title()))),
+            Some(plan) => Err(Self::refusal(NoRequests(plan.format_title()))),
         }
     }
 

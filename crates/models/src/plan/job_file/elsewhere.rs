@@ -4,7 +4,7 @@
 use diskperf_fio::{Job, Problem};
 
 /// Lists the problems of a job that storage of this machine cannot run but a model can.
-pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
+pub(super) fn list_storage_problems(job: &Job) -> Vec<Problem> {
     let engine = job.engine.elsewhere.filter(|other| !other.is_same_here());
     let engine = engine.map(|other| {
         let title = format!("ioengine={} on storage of this machine", other.name);
@@ -14,27 +14,27 @@ pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
     engine.into_iter().collect()
 }
 
-/// Notes on a job that storage of this machine runs in another way.
-pub(super) fn notes_on_storage(job: &Job) -> Vec<String> {
+pub(super) fn list_storage_notes(job: &Job) -> Vec<String> {
     let why =
         "diskperf runs no commands of a job file; run it yourself where the result depends on it";
-    notes(job, why)
+    list_notes(job, why)
 }
 
-/// Notes on parts of a job that a model leaves out.
-pub(super) fn notes_on_model(job: &Job) -> Vec<String> {
-    notes(job, "a modelled drive is no part of this system")
+pub(super) fn list_model_notes(job: &Job) -> Vec<String> {
+    list_notes(job, "a modelled drive is no part of this system")
 }
 
 /// Notes on the engine of a job, and on its commands that are not run. `why` is the reason.
-fn notes(job: &Job, why: &str) -> Vec<String> {
+fn list_notes(job: &Job, why: &str) -> Vec<String> {
     let of_command =
         |(key, command): (&str, &str)| format!("{key}: the command `{command}` is not run: {why}");
     let of_engine = job.engine.elsewhere.iter().map(|other| other.note());
-    of_engine.chain(commands(job).map(of_command)).collect()
+    of_engine
+        .chain(list_commands(job).map(of_command))
+        .collect()
 }
 
-fn commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
+fn list_commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
     let commands = [
         ("exec_prerun", &job.order.run_before),
         ("exec_postrun", &job.order.run_after),
