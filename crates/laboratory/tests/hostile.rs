@@ -4,8 +4,8 @@
 use diskperf_analysis::comparison::compare;
 use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_catalogue::Catalogue;
-use diskperf_laboratory::explain::storage::{differences, explain_run};
-use diskperf_laboratory::report::reported;
+use diskperf_laboratory::explain::storage::{compare_explanations, explain_run};
+use diskperf_laboratory::report::build_reports;
 use diskperf_laboratory::runs;
 use diskperf_timeline::printable::is_instruction;
 use diskperf_timeline::units::PAST_CALENDAR_MS;
@@ -335,18 +335,26 @@ fn assert_text(what: &str, text: &str) {
     assert_eq!(found, None, "{what}: {text:?}");
 }
 
-const FORMATS: [ReportFormat; 4] = [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::Markdown];
+const FORMATS: [ReportFormat; 4] = [
+    ReportFormat::Table,
+    ReportFormat::Json,
+    ReportFormat::Csv,
+    ReportFormat::Markdown,
+];
 
 fn show_all(runs: &[Run]) {
     let compared = compare(runs);
     for format in FORMATS {
         assert_text("runs", &report::render_runs(runs, format, 80));
-        assert_text("comparison", &report::render_comparison(&compared, format, 80));
+        assert_text(
+            "comparison",
+            &report::render_comparison(&compared, format, 80),
+        );
     }
     for run in runs {
         assert_text("details", &report::render_details(run, 80));
     }
-    let page = html::render_page(&reported(&Catalogue::embedded(), runs.to_vec()).unwrap());
+    let page = html::render_page(&build_reports(&Catalogue::embedded(), runs.to_vec()).unwrap());
     assert!(!page.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
     let told: Vec<_> = runs.iter().map(|run| explain_run(run.clone())).collect();
     for told in told.iter().flatten() {
@@ -358,10 +366,13 @@ fn show_all(runs: &[Run]) {
         }
     }
     if let [Ok(a), Ok(b)] = &told[..]
-        && let Ok(found) = differences(a, b)
+        && let Ok(found) = compare_explanations(a, b)
     {
         for format in FORMATS {
-            assert_text("differences", &report::render_differences(&found, format, 80));
+            assert_text(
+                "differences",
+                &report::render_differences(&found, format, 80),
+            );
         }
     }
 }
@@ -377,10 +388,10 @@ proptest! {
         show_all(&both);
         let folder = std::env::temp_dir();
         let file = folder.join(format!("diskperf-hostile-{}.json", std::process::id()));
-        let text = runs::export_text(&both).unwrap();
+        let text = runs::render_export(&both).unwrap();
         assert_text("export", &text);
         std::fs::write(&file, text).unwrap();
-        let read = runs::load(None, file.to_str().unwrap());
+        let read = runs::load_runs(None, file.to_str().unwrap());
         std::fs::remove_file(&file).unwrap();
         prop_assert_eq!(&read.unwrap()[..], &both[..]);
     }

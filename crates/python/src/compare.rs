@@ -2,7 +2,7 @@
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::{Run, StoreArgument};
-use diskperf_analysis::comparison::{Comparison, GateOutcome, ComparisonTerms, compare_with_terms};
+use diskperf_analysis::comparison::{Comparison, ComparisonTerms, GateOutcome, compare_with_terms};
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_laboratory::runs;
@@ -72,12 +72,14 @@ pub(crate) fn compare(
     let compared = compared.iter().map(|one| timeline::Run::clone(&one.run));
     let compared: Vec<timeline::Run> = compared.collect();
     let history = py.detach(|| match &store {
-        None | Some(StoreArgument::DefaultStore(true)) => runs::history(None, &compared),
-        Some(StoreArgument::StoreAt(path)) => runs::history(Some(path), &compared),
+        None | Some(StoreArgument::DefaultStore(true)) => runs::load_history(None, &compared),
+        Some(StoreArgument::StoreAt(path)) => runs::load_history(Some(path), &compared),
         Some(StoreArgument::DefaultStore(false)) => Ok(Default::default()),
     });
     let terms = ComparisonTerms {
-        limits: min_effect.map(|min_effect| DecisionLimits { effect_share_min: min_effect }),
+        limits: min_effect.map(|min_effect| DecisionLimits {
+            effect_share_min: min_effect,
+        }),
         history: history.map_err(|error| to_exception(py, &error))?,
     };
     let comparison = py.detach(|| compare_with_terms(&compared, &terms));

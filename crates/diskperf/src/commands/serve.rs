@@ -82,11 +82,11 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     print(&format_report(arguments, &served, &report)?)?;
     if !is_running {
         let reason = "the model of the drive failed, and clients were disconnected";
-        return Err(LaboratoryError::Work(reason.to_owned()));
+        return Err(LaboratoryError::Workload(reason.to_owned()));
     }
     synced.map_err(|error| {
         let path = arguments.data_file.as_deref().unwrap_or(Path::new("-"));
-        LaboratoryError::Work(format!("{}: cannot be synced: {error}", path.display()))
+        LaboratoryError::Workload(format!("{}: cannot be synced: {error}", path.display()))
     })?;
     Ok(DONE)
 }
@@ -108,7 +108,7 @@ pub(super) fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
-        ServeError::Work(text) => LaboratoryError::Work(text),
+        ServeError::Work(text) => LaboratoryError::Workload(text),
     }
 }
 
@@ -123,7 +123,7 @@ fn copies_on_write(arguments: &ServeArguments) -> bool {
 fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
     match Output::open(path)? {
         Output::File(_) => Ok(()),
-        Output::Standard => Err(LaboratoryError::Request(format!(
+        Output::StandardOutput => Err(LaboratoryError::Request(format!(
             "--data {}: the data are read and written at any place: name a file",
             path.display()
         ))),
