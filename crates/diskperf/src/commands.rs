@@ -301,7 +301,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandRe
         }
         Some(ListSubject::Runs) => vec![list_stored_runs(store, &selection)?],
         Some(ListSubject::Parameters) => vec![list_target_parameters(arguments, &known)?],
-        Some(listed) => catalogue::list_components(&known, listed)?
+        Some(listed) => catalogue::list_subject(&known, listed)?
             .into_iter()
             .collect(),
     };

@@ -125,7 +125,7 @@ pub(crate) fn outlive_file_size_limit() -> Result<(), LaboratoryError> {
 }
 
 fn signal_error(signal: i32, error: &io::Error) -> LaboratoryError {
-    LaboratoryError::Workload(format!("cannot watch for signal {signal}: {error}"))
+    LaboratoryError::Failure(format!("cannot watch for signal {signal}: {error}"))
 }
 
 /// Returns the signals that this process has ignored since its start, as a bit mask; 0 if the

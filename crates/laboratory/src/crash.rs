@@ -18,7 +18,7 @@ mod workload;
 
 pub use report::{CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush};
 
-use crate::{LaboratoryError, Recorder};
+use crate::{LaboratoryError, RunRecorder};
 use check::Slot;
 use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush};
 use diskperf_device::DeviceSpecification;
@@ -101,7 +101,7 @@ pub fn crash(
         ));
     }
     enter_private_mounts().map_err(LaboratoryError::request)?;
-    let mut recorder = Recorder::open(store);
+    let mut recorder = RunRecorder::open(store);
     let place = std::env::temp_dir();
     let workspace = Workspace::create(&place, 0, |path| recorder.note_workspace(path))
         .map_err(LaboratoryError::request)?;

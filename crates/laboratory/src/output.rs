@@ -114,7 +114,7 @@ impl Output {
     pub fn write(self, bytes: &[u8]) -> Result<(), LaboratoryError> {
         match self {
             Self::StandardOutput => write_standard_output(bytes).map_err(|error| {
-                LaboratoryError::Workload(format!("cannot write to standard output: {error}"))
+                LaboratoryError::Failure(format!("cannot write to standard output: {error}"))
             }),
             Self::File(file) => file.write(bytes).map_err(output_error),
         }
@@ -147,6 +147,6 @@ pub(crate) fn output_error(error: OutputError) -> LaboratoryError {
             reason: error.problem.to_string(),
             path: error.path,
         },
-        false => LaboratoryError::Workload(error.to_string()),
+        false => LaboratoryError::Failure(error.to_string()),
     }
 }

@@ -80,7 +80,7 @@ impl RecordingDestination {
 }
 
 fn write_error(path: &Path, error: &io::Error) -> LaboratoryError {
-    LaboratoryError::Workload(format!("{}: the recording ends: {error}", path.display()))
+    LaboratoryError::Failure(format!("{}: the recording ends: {error}", path.display()))
 }
 
 /// Outcome of recording the requests of a run.

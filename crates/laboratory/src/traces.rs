@@ -173,7 +173,7 @@ impl OpenTrace {
     fn check_requests(&self, asked: &TraceRequest) -> Result<(), LaboratoryError> {
         self.require_requests().map_err(|why| {
             let files: Vec<String> = asked.files.iter().map(|file| file_name(file)).collect();
-            LaboratoryError::Workload(format!("{}: {why}", files.join(", ")))
+            LaboratoryError::Failure(format!("{}: {why}", files.join(", ")))
         })
     }
 

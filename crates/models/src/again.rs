@@ -114,7 +114,7 @@ pub fn check_elapsed(
         if stored.model_version != MODEL_VERSION {
             return Err(other_model_error(run, stored));
         }
-        return Err(LaboratoryError::Workload(format!(
+        return Err(LaboratoryError::Failure(format!(
             "run {} was repeated, and {} takes {} ns, a different time than before: one of the two runs is wrong; please report it",
             run.id, result.program, elapsed.0
         )));

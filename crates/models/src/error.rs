@@ -26,6 +26,7 @@ pub enum LaboratoryError {
     /// Failure of a program during its run.
     #[error("{program} on {target} failed: {error}{remedy}")]
     Program {
+        /// Name of the program.
         program: String,
         /// Target that the program ran on.
         target: String,
@@ -36,7 +37,7 @@ pub enum LaboratoryError {
     },
     /// Failure outside of the programs, such as that of a folder or a file system.
     #[error("{0}")]
-    Workload(String),
+    Failure(String),
     /// Model that exceeds its budget of events, virtual time or memory.
     #[error("{0}")]
     Budget(OverBudget),
@@ -58,6 +59,7 @@ pub enum LaboratoryError {
     /// restored.
     #[error("{error}\n{}", left.join("\n"))]
     Leftovers {
+        /// Error or interruption that ended the run.
         error: Box<LaboratoryError>,
         /// Leftovers of the run, each with the reason and the remedy.
         left: Vec<String>,
@@ -105,7 +107,7 @@ impl LaboratoryError {
             | Self::File { .. } => 2,
             // What can be told from the command line is wrong there.
             Self::Budget(over) if over.exceeded.is_known_before() => 2,
-            Self::Program { .. } | Self::Workload(_) | Self::Budget(_) => 1,
+            Self::Program { .. } | Self::Failure(_) | Self::Budget(_) => 1,
             Self::Interrupted => 130,
             Self::Leftovers { error, .. } => error.exit_code(),
         }
@@ -123,7 +125,7 @@ impl LaboratoryError {
     pub fn with_leftovers<T>(outcome: Result<T, Self>, left: Vec<String>) -> Result<T, Self> {
         match outcome {
             outcome if left.is_empty() => outcome,
-            Ok(_) => Err(Self::Workload(left.join("\n"))),
+            Ok(_) => Err(Self::Failure(left.join("\n"))),
             Err(error) => Err(Self::Leftovers {
                 error: Box::new(error),
                 left,
@@ -152,7 +154,7 @@ impl LaboratoryError {
 
     /// Creates the error of failed work, from another error that gives the reason.
     pub fn work(error: impl std::fmt::Display) -> Self {
-        Self::Workload(error.to_string())
+        Self::Failure(error.to_string())
     }
 
     /// Creates the error of a failed program. Names that workers use are replaced by those of the

@@ -395,7 +395,7 @@ impl TuningRun<'_> {
         for outcome in self.run_all(&wanted) {
             let value = outcome.and_then(|(figures, _)| {
                 self.search.goal.value_of_programs(&figures).ok_or_else(|| {
-                    LaboratoryError::Workload("a run with another seed has no figures".to_owned())
+                    LaboratoryError::Failure("a run with another seed has no figures".to_owned())
                 })
             });
             values.push(value?);

@@ -136,7 +136,7 @@ fn run_ab(
     let compared = Compared::with_limit(compare(&runs), fail_over);
     let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
     let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
-        return Err(LaboratoryError::Workload(
+        return Err(LaboratoryError::Failure(
             "one of the arms was not run".to_owned(),
         ));
     };

@@ -20,7 +20,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
         LaboratoryError::Request(_) => package_exception(py, "RequestError", error_message(error)),
         LaboratoryError::Budget(_) => package_exception(py, "BudgetError", error_message(error)),
         LaboratoryError::Program { .. }
-        | LaboratoryError::Workload(_)
+        | LaboratoryError::Failure(_)
         | LaboratoryError::Leftovers { .. } => {
             package_exception(py, "RunError", error_message(error))
         }

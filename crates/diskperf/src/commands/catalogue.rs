@@ -15,7 +15,7 @@ use diskperf_laboratory::catalogue::{
 use serde_json::{Value, json};
 
 /// Lists one kind of catalogue entry; `None` for anything that is not part of the catalogue.
-pub(super) fn list_components(
+pub(super) fn list_subject(
     catalogue: &Catalogue,
     listed: ListSubject,
 ) -> Result<Option<Listing>, LaboratoryError> {

@@ -9,7 +9,7 @@ use super::{CommandResult, DONE};
 use crate::arguments::ServeArguments;
 use crate::output::{print, print_message};
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::clean::{Cleaned, Cleaning, Leftover};
+use diskperf_laboratory::clean::{CleanOutcome, CleanRequest, Leftover};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
@@ -82,25 +82,25 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     print(&format_report(arguments, &served, &report)?)?;
     if !is_running {
         let reason = "the model of the drive failed, and clients were disconnected";
-        return Err(LaboratoryError::Workload(reason.to_owned()));
+        return Err(LaboratoryError::Failure(reason.to_owned()));
     }
     synced.map_err(|error| {
         let path = arguments.data_file.as_deref().unwrap_or(Path::new("-"));
-        LaboratoryError::Workload(format!("{}: cannot be synced: {error}", path.display()))
+        LaboratoryError::Failure(format!("{}: cannot be synced: {error}", path.display()))
     })?;
     Ok(DONE)
 }
 
 /// Removes what killed servers left.
-pub(super) fn clean(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+pub(super) fn clean(request: &CleanRequest, cleaned: &mut CleanOutcome) {
     match abandoned_directories() {
         Ok(found) => {
             for abandoned in found {
                 let leftover = Leftover::Server(abandoned.path().to_owned());
-                cleaned.finish(cleaning, leftover, || abandoned.remove());
+                cleaned.finish(request, leftover, || abandoned.remove());
             }
         }
-        Err(error) => cleaned.failed.push(error.to_string()),
+        Err(error) => cleaned.failures.push(error.to_string()),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
-        ServeError::Work(text) => LaboratoryError::Workload(text),
+        ServeError::Work(text) => LaboratoryError::Failure(text),
     }
 }
 

@@ -124,7 +124,7 @@ impl ReadyRecording {
             }
             Err(error) => {
                 trace.flush().map_err(write)?;
-                Err(LaboratoryError::Workload(format!(
+                Err(LaboratoryError::Failure(format!(
                     "{error}; {} has what was recorded until then: `diskperf trace --partial` reads it",
                     path.display()
                 )))

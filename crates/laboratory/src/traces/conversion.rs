@@ -64,7 +64,7 @@ struct TraceConversion<'a> {
 impl TraceConversion<'_> {
     fn write_trace(&self, output: &mut dyn Write) -> Result<ConversionOutcome, LaboratoryError> {
         let failed = |error: io::Error| {
-            LaboratoryError::Workload(format!("cannot write {}: {error}", self.form))
+            LaboratoryError::Failure(format!("cannot write {}: {error}", self.form))
         };
         let mut opened = OpenTrace::open(self.request, self.progress, self.stop)?;
         opened.transform.address_scaling = self.scale;
@@ -105,7 +105,7 @@ impl TraceConversion<'_> {
         self.progress.read_bytes.store(0, Ordering::Relaxed);
         match counted.0 <= available_bytes {
             true => Ok(()),
-            false => Err(LaboratoryError::Workload(format!(
+            false => Err(LaboratoryError::Failure(format!(
                 "the trace comes to {} as {}, and {} are free where it would be written: free some space, name another place, or take a part (--window, --device)",
                 format_size(counted.0),
                 self.form,

@@ -469,7 +469,7 @@ fn is_error_of_point(error: &LaboratoryError) -> bool {
         | LaboratoryError::Budget(_)
         | LaboratoryError::Program { .. } => true,
         LaboratoryError::Catalogue(_)
-        | LaboratoryError::Workload(_)
+        | LaboratoryError::Failure(_)
         | LaboratoryError::Store(_)
         | LaboratoryError::File { .. }
         | LaboratoryError::Leftovers { .. }

@@ -96,7 +96,7 @@ proptest! {
         match case.traces() {
             // Sums are asserted where traces are made.
             Ok(traces) => prop_assert!(!traces.is_empty()),
-            Err(LaboratoryError::Workload(why)) => prop_assume!(false, "{}", why),
+            Err(LaboratoryError::Failure(why)) => prop_assume!(false, "{}", why),
             Err(other) => prop_assert!(false, "{case:?}: {other}"),
         }
     }

@@ -299,7 +299,7 @@ fn measure_elapsed(
 ) -> Result<Vec<i64>, LaboratoryError> {
     let plan = ends.a.0;
     let computer = build_computer(ends, moves).ok_or_else(|| {
-        LaboratoryError::Workload("a computer between the two cannot be built".to_owned())
+        LaboratoryError::Failure("a computer between the two cannot be built".to_owned())
     })?;
     let variant = ModelVariant {
         drives: moves

@@ -412,7 +412,7 @@ impl ModelBench {
         };
         for drive in 0..mounted {
             self.machine.check(drive).map_err(|problems| {
-                LaboratoryError::Workload(format!(
+                LaboratoryError::Failure(format!(
                     "the file system of drive {} is not consistent: {}",
                     drive + 1,
                     problems.join("; ")
