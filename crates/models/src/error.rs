@@ -26,7 +26,7 @@ pub enum LaboratoryError {
     /// Failure of a program during its run.
     #[error("{program} on {target} failed: {error}{remedy}")]
     Program {
-        /// Name of the program.
+        /// Name of the program, with its parameters.
         program: String,
         /// Target that the program ran on.
         target: String,
@@ -59,7 +59,7 @@ pub enum LaboratoryError {
     /// restored.
     #[error("{error}\n{}", left.join("\n"))]
     Leftovers {
-        /// Error or interruption that ended the run.
+        /// Error that ended the run.
         error: Box<LaboratoryError>,
         /// Leftovers of the run, each with the reason and the remedy.
         left: Vec<String>,

@@ -51,6 +51,7 @@ pub enum ObserverEvent<'a> {
         title: &'a str,
         /// Number of the program's blocks so far.
         blocks: u32,
+        /// Ratio of the rate of B to that of A.
         ratio: Option<f64>,
         /// Confidence interval of the ratio, lower end first; `None` while there are too few
         /// blocks.

@@ -17,6 +17,7 @@ pub enum InputError {
     OutOfRange {
         /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
+        /// Value of the invalid input.
         value: f64,
         /// Smallest value that the input may have.
         least: f64,

@@ -465,12 +465,12 @@ impl Flash {
                 requests[id].operation == Operation::Read && self.map_cache.is_none()
             }
             FlashEvent::PageSensed(op) => {
-                matches!(self.read_operations[op].origin, ReadOrigin::HostRead(_))
+                matches!(self.read_operations[op].origin, ReadOrigin::Host(_))
             }
             FlashEvent::TransferEnded { channel, .. } => {
                 match self.channels[channel as usize].current_payload() {
                     Some(TransferPayload::Read(op)) => {
-                        matches!(self.read_operations[op].origin, ReadOrigin::HostRead(_))
+                        matches!(self.read_operations[op].origin, ReadOrigin::Host(_))
                     }
                     Some(TransferPayload::Program(_)) | None => false,
                 }

@@ -241,11 +241,17 @@ pub enum FlashError {
     /// The page size in bytes is not a multiple of the mapping unit.
     PageSize(u32),
     /// The number of sensing times differs from the number of pages per word line.
-    TimeOutOfRange { times: usize, pages: u32 },
+    SensingTimeCount {
+        /// Number of sensing times in the specification.
+        times: usize,
+        /// Number of pages per word line in the specification.
+        pages: u32,
+    },
     /// The buffer is smaller than one program of a die.
     BufferTooSmall {
         /// Capacity of the buffer, in mapping units.
         units: u32,
+        /// Size of a program, in mapping units.
         program_units: u32,
     },
     /// The medium is written in place, but its programs have this many mapping units instead of
@@ -266,7 +272,7 @@ impl std::fmt::Display for FlashError {
                 formatter,
                 "pages of {value} bytes do not hold whole mapping units of 4096 bytes"
             ),
-            Self::TimeOutOfRange { times, pages } => write!(
+            Self::SensingTimeCount { times, pages } => write!(
                 formatter,
                 "{times} read times for {pages} pages per word line"
             ),
@@ -418,7 +424,7 @@ impl FlashSpecification {
             geometry.pages_per_word_line,
         );
         if times != pages as usize {
-            return Err(FlashError::TimeOutOfRange { times, pages });
+            return Err(FlashError::SensingTimeCount { times, pages });
         }
         let program_units = geometry.program_units();
         if self.writes_in_place && program_units != 1 {

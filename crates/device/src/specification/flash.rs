@@ -155,7 +155,7 @@ fn key_of_error(specification: &FlashSpecification, error: &FlashError) -> &'sta
         FlashError::TranslationLayer(error) => key_of_translation_error(specification, error),
         FlashError::ZeroValue(key) => key,
         FlashError::PageSize(_) => "page_bytes",
-        FlashError::TimeOutOfRange { .. } => "read_ns",
+        FlashError::SensingTimeCount { .. } => "read_ns",
         FlashError::InPlaceUnsupported(_) | FlashError::PowerCutsInPlace => "in_place",
         FlashError::BufferTooSmall { .. } => "write_buffer_bytes",
         FlashError::TooLarge(_) => "blocks_per_plane",

@@ -138,6 +138,7 @@ pub enum TrackOrder {
     SeekFirst {
         /// Adjacent tracks of one surface that are filled before the head switches.
         tracks: u32,
+        /// Direction of the tracks from one surface to the next.
         inside: HeadDirection,
         /// Order of the surfaces from one band of cylinders to the next.
         surfaces: HeadDirection,
@@ -180,7 +181,10 @@ pub enum Sparing {
     /// No spare sectors; a slip shifts all later sectors of the zone (7).
     Slipping,
     /// Spare sectors at the end of each range of cylinders (8).
-    Range { cylinders: u32 },
+    Range {
+        /// Number of cylinders that share their spares.
+        cylinders: u32,
+    },
     /// Spare sectors at the end of each zone (9).
     Zone,
     /// Spare sectors at the end of each zone; a slip shifts all later sectors of the zone (10).

@@ -207,7 +207,7 @@ impl Flash {
                     self.read_operations[op].copies.push(*copy);
                 }
                 None => {
-                    let op = self.create_read(now, ReadOrigin::CollectionRead, place);
+                    let op = self.create_read(now, ReadOrigin::GarbageCollection, place);
                     self.read_operations[op].copies.push(*copy);
                     self.dies[place.die as usize].own_reads.push_back(op);
                     self.die_readiness[place.die as usize] = LoadReadiness::NotReady;

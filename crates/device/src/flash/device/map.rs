@@ -80,7 +80,7 @@ impl Flash {
         let missing = std::mem::take(&mut map.missing_pages);
         for page in &missing {
             let place = self.locate_map_page(*page);
-            let op = self.create_read(now, ReadOrigin::MapRead(reader), place);
+            let op = self.create_read(now, ReadOrigin::Map(reader), place);
             let die = &mut self.dies[place.die as usize];
             match reader {
                 Some(id) => {

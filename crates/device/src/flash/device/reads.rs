@@ -9,24 +9,21 @@ use diskperf_ftl::Copy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum ReadOrigin {
     /// Page read for a host command.
-    HostRead(RequestId),
+    Host(RequestId),
     /// Read of a map page, for a command that waits for it, or in the background.
-    MapRead(Option<RequestId>),
+    Map(Option<RequestId>),
     /// Read for garbage collection. The operation holds the copies.
     #[default]
-    CollectionRead,
+    GarbageCollection,
     /// Read without a reader: under a counterfactual assumption, its data bypassed the die or
     /// channel, which it still occupies for as long as before.
-    PassedRead,
+    Bypassed,
 }
 
 impl ReadOrigin {
     /// Tests whether the read has the precedence of a host read.
     pub(super) fn is_host(self) -> bool {
-        matches!(
-            self,
-            Self::HostRead(_) | Self::MapRead(Some(_)) | Self::PassedRead
-        )
+        matches!(self, Self::Host(_) | Self::Map(Some(_)) | Self::Bypassed)
     }
 }
 
@@ -78,7 +75,7 @@ impl Flash {
             match self.continues_page(last, place) {
                 Some(op) => self.read_operations[op].unit_count += 1,
                 None => {
-                    let op = self.create_read(now, ReadOrigin::HostRead(id), place);
+                    let op = self.create_read(now, ReadOrigin::Host(id), place);
                     left += 1;
                     last = Some((op, place));
                     self.dies[place.die as usize].host_reads.push_back(op);
@@ -208,7 +205,7 @@ impl Flash {
     /// Senses a page for the host beside the die's other work, under a counterfactual assumption.
     /// The die still performs the original read.
     pub(super) fn complete_passed_read(&mut self, now: Time, number: u32) {
-        if self.read_operations[number].origin == ReadOrigin::PassedRead {
+        if self.read_operations[number].origin == ReadOrigin::Bypassed {
             return;
         }
         let beside = self.count_beside(number);
@@ -225,7 +222,7 @@ impl Flash {
             self.queue_read_transfer(now, number);
             return;
         }
-        if op.origin == ReadOrigin::PassedRead {
+        if op.origin == ReadOrigin::Bypassed {
             let of = &mut self.dies[die as usize];
             of.planes[plane as usize].sensing_read = None;
             of.sensing_planes -= 1;
@@ -265,7 +262,7 @@ impl Flash {
         let takes = self.transfer_times_by_pages[op.unit_count as usize];
         let channel = self.address_map.channel_of_die(op.die);
         let crosses_beside = self.what_if.bypassed_stage == Some(Stage::ChannelWait)
-            && matches!(op.origin, ReadOrigin::HostRead(_))
+            && matches!(op.origin, ReadOrigin::Host(_))
             && self.channels[channel as usize].current_payload().is_some();
         if crosses_beside {
             let beside = self.count_beside(number);
@@ -284,7 +281,7 @@ impl Flash {
             is_beside_other_plane: true,
             ..self.read_operations[number].clone()
         };
-        self.read_operations[number].origin = ReadOrigin::PassedRead;
+        self.read_operations[number].origin = ReadOrigin::Bypassed;
         beside
     }
 
@@ -315,12 +312,12 @@ impl Flash {
             of.planes[plane as usize].register_read = None;
         }
         match reader {
-            ReadOrigin::HostRead(id) => self.deliver_units(now, requests, (number, id, from)),
-            ReadOrigin::MapRead(Some(id)) => self.complete_map_read(now, requests, id),
-            ReadOrigin::MapRead(None) => {}
-            ReadOrigin::CollectionRead => self.complete_copy_read(number),
+            ReadOrigin::Host(id) => self.deliver_units(now, requests, (number, id, from)),
+            ReadOrigin::Map(Some(id)) => self.complete_map_read(now, requests, id),
+            ReadOrigin::Map(None) => {}
+            ReadOrigin::GarbageCollection => self.complete_copy_read(number),
             // It crossed beside this.
-            ReadOrigin::PassedRead => {}
+            ReadOrigin::Bypassed => {}
         }
         self.read_operations.release_slot(number);
         if beside {
