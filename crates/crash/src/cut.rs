@@ -68,6 +68,8 @@ pub enum CutPolicy {
     All,
     /// The cache destaged in order of completion up to some write, which is torn.
     Likely,
+    /// Every write of several units is torn, and every other write is kept.
+    Torn,
     /// Each write is kept, lost or torn at random, by a seed of its own.
     Random {
         /// Seed of the fates.
@@ -100,6 +102,9 @@ impl CutPolicy {
         if is_each || self == Self::Likely {
             add(likely(log, &at_risk, &mut stream(seed, position, "likely")));
         }
+        if is_each || self == Self::Torn {
+            add(all_torn(log, &at_risk, &mut stream(seed, position, "torn")));
+        }
         match self {
             Self::Random { seed } => add(random(log, &at_risk, &mut stream(seed, position, "a"))),
             Self::Each => {
@@ -107,7 +112,7 @@ impl CutPolicy {
                     add(random(log, &at_risk, &mut stream(seed, position, name)));
                 }
             }
-            Self::None | Self::All | Self::Likely => {}
+            Self::None | Self::All | Self::Likely | Self::Torn => {}
         }
         cuts
     }
@@ -148,6 +153,23 @@ fn likely(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, 
     }
     if let Some(&request) = at_risk.get(kept) {
         let fate = torn(log, request, stream);
+        insert(&mut fates, request, fate);
+    }
+    fates
+}
+
+fn all_torn(log: &Log, at_risk: &[usize], stream: &mut Stream) -> BTreeMap<usize, Fate> {
+    let mut fates = BTreeMap::new();
+    for &request in at_risk {
+        let units = log.requests[request].units.clone();
+        let fate = match torn(log, request, stream) {
+            torn @ Fate::Torn(_) => torn,
+            Fate::Kept | Fate::Lost if units.end - units.start < 2 => Fate::Kept,
+            Fate::Kept | Fate::Lost if log.requests[request].is_long_zeroes() => Fate::Kept,
+            Fate::Kept | Fate::Lost => {
+                Fate::Torn(units.clone().map(|at| at == units.start).collect())
+            }
+        };
         insert(&mut fates, request, fate);
     }
     fates

@@ -121,7 +121,7 @@ pub struct Log {
 }
 
 /// Number of units from which a range of zeroes is long.
-const LONG_UNITS_MIN: u64 = 4096;
+const LONG_UNITS_MIN: u64 = 256;
 
 impl Log {
     pub(crate) fn new(

@@ -119,7 +119,11 @@ fn compare(log: &Log, cache: WriteCache) -> Result<(), TestCaseError> {
         }
         let none = &CutPolicy::None.cuts(log, position, 1)[0];
         let all = &CutPolicy::All.cuts(log, position, 1)[0];
-        let others = [CutPolicy::Each, CutPolicy::Random { seed: 7 }];
+        let others = [
+            CutPolicy::Each,
+            CutPolicy::Torn,
+            CutPolicy::Random { seed: 7 },
+        ];
         let others = others.map(|policy| policy.cuts(log, position, 3));
         for unit in 0..UNIT_COUNT {
             prop_assert_eq!(

@@ -7,6 +7,7 @@
 
 mod block_traces;
 mod catalogue;
+mod crash_log;
 mod diskspecs;
 mod event_pages;
 mod job_file;
@@ -39,7 +40,7 @@ impl FuzzTarget {
 }
 
 /// All fuzz targets, one for each parser.
-pub const TARGETS: [FuzzTarget; 14] = [
+pub const TARGETS: [FuzzTarget; 15] = [
     catalogue::ENTRY,
     catalogue::SETTING,
     sizes::SIZES,
@@ -54,6 +55,7 @@ pub const TARGETS: [FuzzTarget; 14] = [
     diskspecs::DRIVE,
     diskspecs::TRACE,
     block_traces::BLOCK_TRACE,
+    crash_log::CRASH_LOG,
 ];
 
 fn to_text(bytes: &[u8]) -> String {

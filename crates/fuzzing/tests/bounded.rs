@@ -198,7 +198,8 @@ targets!(
     job_file,
     drive_file,
     drive_trace,
-    block_trace
+    block_trace,
+    crash_log
 );
 
 /// Each target has a binary of libFuzzer.

@@ -39,8 +39,8 @@ pub(crate) struct CrashArguments {
     /// Instants of the cuts: each (flush), all (submissions, completions and marks), or a number
     #[arg(long, value_name = "each|all|N", default_value = "each", value_parser = parse_instants, allow_negative_numbers = true)]
     pub(crate) cuts: Instants,
-    /// Survivors of a cut among the writes that no flush covers: none, all, likely, random:SEED, or
-    /// each of these and a second random choice
+    /// Survivors of a cut among the writes that no flush covers: none, all, likely, torn,
+    /// random:SEED, or each of these and a second random choice
     #[arg(long, value_name = "POLICY", default_value = "each", value_parser = parse_policy)]
     pub(crate) cut: CutPolicy,
     /// Let the drive ignore flushes, all of them or the first K of each N
@@ -107,6 +107,7 @@ fn parse_policy(text: &str) -> Result<CutPolicy, String> {
         "none" => return Ok(CutPolicy::None),
         "all" => return Ok(CutPolicy::All),
         "likely" => return Ok(CutPolicy::Likely),
+        "torn" => return Ok(CutPolicy::Torn),
         "each" => return Ok(CutPolicy::Each),
         _ => {}
     }
@@ -114,7 +115,9 @@ fn parse_policy(text: &str) -> Result<CutPolicy, String> {
     let seed = seed.and_then(|seed| seed.parse().ok());
     let random = seed.map(|seed| CutPolicy::Random { seed });
     random.ok_or_else(|| {
-        format!("`{text}` is no policy: write none, all, likely, each, or random:7 with a seed")
+        format!(
+            "`{text}` is no policy: write none, all, likely, torn, each, or random:7 with a seed"
+        )
     })
 }
 

@@ -148,6 +148,92 @@ fn keeping(position: usize, kept: &[usize]) -> Cut {
     }
 }
 
+/// Search for the cause of a loss, by further checks on one slot.
+struct Examination<'a> {
+    log: &'a Arc<Log>,
+    slot: &'a Slot,
+    stop: &'a AtomicBool,
+    /// Output of the last check that failed.
+    output: String,
+}
+
+impl Examination<'_> {
+    fn fails(&mut self, cut: &Cut, marks: &[Mark]) -> Result<bool, LaboratoryError> {
+        Ok(match self.slot.check(self.log, cut, marks, self.stop)? {
+            Verdict::Lost(output) => {
+                self.output = output;
+                true
+            }
+            Verdict::Good | Verdict::Damaged(_) => false,
+        })
+    }
+
+    /// Finds the fewest lost writes that suffice while all others are kept. A lost write says
+    /// more than a torn one, and takes its place where it can.
+    fn smallest_loss(&mut self, cut: &Cut) -> Result<(Vec<usize>, Cut), LaboratoryError> {
+        let log = self.log;
+        let marks = log.marks_before(cut.position);
+        let lost = minimise(&cut.lost(log), MINIMISING_CHECKS_MAX, |part| {
+            self.fails(&losing(log, cut, part), marks)
+        })?;
+        let mut smallest = losing(log, cut, &lost);
+        for request in &lost {
+            let mut simpler = smallest.clone();
+            if simpler.fates.remove(request).is_some() && self.fails(&simpler, marks)? {
+                smallest = simpler;
+            }
+        }
+        Ok((lost, smallest))
+    }
+
+    /// Finds the fewest kept writes that suffice while all others are lost. None are needed
+    /// where a loss is a torn write, or no loss at all.
+    fn smallest_kept(
+        &mut self,
+        smallest: &Cut,
+        lost: &[usize],
+    ) -> Result<Vec<usize>, LaboratoryError> {
+        let position = smallest.position;
+        let is_whole = |request: &usize| *smallest.fate(*request) == Fate::Lost;
+        if lost.is_empty() || !lost.iter().all(is_whole) {
+            return Ok(Vec::new());
+        }
+        let mut others = self.log.at_risk(position);
+        others.retain(|request| !lost.contains(request));
+        let marks = self.log.marks_before(position);
+        minimise(&others, MINIMISING_CHECKS_MAX, |part| {
+            self.fails(&keeping(position, part), marks)
+        })
+    }
+
+    /// Finds the first mark without which the check passes; `None` if it fails without any.
+    fn first_lost_mark(&mut self, cut: &Cut) -> Result<Option<Mark>, LaboratoryError> {
+        let marks = self.log.marks_before(cut.position);
+        let (mut passing, mut failing) = (0, marks.len());
+        if failing == 0 || self.fails(cut, &[])? {
+            return Ok(None);
+        }
+        while failing - passing > 1 {
+            let middle = usize::midpoint(passing, failing);
+            match self.fails(cut, &marks[..middle])? {
+                true => failing = middle,
+                false => passing = middle,
+            }
+        }
+        Ok(marks.get(failing - 1).cloned())
+    }
+
+    /// Reports whether a mark was made before its data was sent to the drive: it is lost with
+    /// all writes kept that the drive had by then. Else later writes spoil what was durable.
+    fn is_marked_early(&mut self, lost: &[usize], mark: &Mark) -> Result<bool, LaboratoryError> {
+        if !is_sent_after(self.log, lost, mark) {
+            return Ok(false);
+        }
+        let at_mark = losing(self.log, &Cut::losing_all(mark.position + 1), &[]);
+        self.fails(&at_mark, self.log.marks_before(mark.position + 1))
+    }
+}
+
 /// Finds the smallest loss that suffices, the mark that is lost, and the flush that would have
 /// saved it.
 fn examine(
@@ -157,76 +243,32 @@ fn examine(
     slot: &Slot,
     stop: &AtomicBool,
 ) -> Result<Loss, LaboratoryError> {
-    let marks = log.marks_before(cut.position);
-    let mut last_output = output;
-    let mut fails = |cut: &Cut, marks: &[Mark]| match slot.check(log, cut, marks, stop)? {
-        Verdict::Lost(output) => {
-            last_output = output;
-            Ok::<bool, LaboratoryError>(true)
-        }
-        Verdict::Good | Verdict::Damaged(_) => Ok(false),
+    let mut examination = Examination {
+        log,
+        slot,
+        stop,
+        output,
     };
-    let lost = minimise(&cut.lost(log), MINIMISING_CHECKS_MAX, |part| {
-        fails(&losing(log, cut, part), marks)
-    })?;
-    let mut smallest = losing(log, cut, &lost);
-    for request in &lost {
-        // A lost write says more than a torn one.
-        let mut simpler = smallest.clone();
-        if simpler.fates.remove(request).is_some() && fails(&simpler, marks)? {
-            smallest = simpler;
-        }
-    }
-    let others: Vec<usize> = log.at_risk(cut.position);
-    let others: Vec<usize> = others.into_iter().filter(|of| !lost.contains(of)).collect();
-    let is_whole = lost
-        .iter()
-        .all(|request| *smallest.fate(*request) == Fate::Lost);
-    let kept = match is_whole && !lost.is_empty() {
-        true => minimise(&others, MINIMISING_CHECKS_MAX, |part| {
-            fails(&keeping(cut.position, part), marks)
-        })?,
-        false => Vec::new(),
+    let (lost, smallest) = examination.smallest_loss(cut)?;
+    let kept = examination.smallest_kept(&smallest, &lost)?;
+    let mark = examination.first_lost_mark(&smallest)?;
+    let is_marked_early = match &mark {
+        Some(mark) => examination.is_marked_early(&lost, mark)?,
+        None => false,
     };
-    let mark = first_lost_mark(marks, |marks| fails(&smallest, marks))?;
-    let mut late = false;
-    if let Some(mark) = mark.filter(|mark| is_sent_after(log, &lost, mark)) {
-        // Either the mark came before its data, or later writes spoil what was durable.
-        let at_mark = losing(log, &Cut::losing_all(mark.position + 1), &[]);
-        late = fails(&at_mark, log.marks_before(mark.position + 1))?;
-    }
-    let would_have_saved = match late {
-        true => saving_flush(log, cut.position, &[], &[], mark),
-        false => saving_flush(log, cut.position, &lost, &kept, mark),
+    let would_have_saved = match is_marked_early {
+        true => saving_flush(log, cut.position, &[], &[], mark.as_ref()),
+        false => saving_flush(log, cut.position, &lost, &kept, mark.as_ref()),
     };
     let describe = |request: &usize| describe(log, &smallest, *request);
     Ok(Loss {
         cut: cut.position - log.begin,
-        mark: mark.map(|mark| mark.name.clone()),
+        mark: mark.map(|mark| mark.name),
         requests_before: Some(lost.iter().map(describe).collect()),
         kept_requests: kept.iter().map(describe).collect(),
         would_have_saved,
-        output: last_output,
+        output: examination.output,
     })
-}
-
-/// Finds the first mark without which the check passes; `None` if it fails without any.
-fn first_lost_mark<'m>(
-    marks: &'m [Mark],
-    mut fails: impl FnMut(&[Mark]) -> Result<bool, LaboratoryError>,
-) -> Result<Option<&'m Mark>, LaboratoryError> {
-    let (mut passing, mut failing) = (0, marks.len());
-    if failing == 0 || fails(&[])? {
-        return Ok(None);
-    }
-    while failing - passing > 1 {
-        let middle = usize::midpoint(passing, failing);
-        match fails(&marks[..middle])? {
-            true => failing = middle,
-            false => passing = middle,
-        }
-    }
-    Ok(marks.get(failing - 1))
 }
 
 /// Reports whether one of the requests was submitted after a mark.
@@ -257,9 +299,7 @@ fn saving_flush(
     });
     let later = |request: &&usize| last.is_some_and(|last| **request > last);
     let before_request = kept.iter().find(later).map(|request| number(*request));
-    let is_later =
-        |mark: &Mark| last.is_none_or(|last| log.requests[last].submitted < mark.position);
-    let before_mark = mark.filter(|mark| is_later(mark));
+    let before_mark = mark.filter(|mark| !is_sent_after(log, lost, mark));
     // Without a limit for it, a flush cannot be in time: what was durable is overwritten.
     let is_possible = ignored.is_some() || before_mark.is_some() || before_request.is_some();
     is_possible.then(|| SavingFlush {

@@ -63,7 +63,8 @@ fn saving(saving: &SavingFlush) -> String {
     match saving.after_request {
         Some(after) => format!("a flush after request {after}{before} would have saved it{next}"),
         None => format!(
-            "the data had not been sent to the drive: a sync (fsync of the file, or of its directory){before} would have saved it"
+            "the data had not been sent to the drive: a sync (fsync of the file, or of its directory){} would have saved it",
+            before.strip_prefix(" and").unwrap_or_default()
         ),
     }
 }
