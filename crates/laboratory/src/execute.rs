@@ -272,7 +272,9 @@ impl<'a> Execution<'a> {
         result.notes.extend(engine_note(&result));
         result.notes.extend(end_notes(&result));
         result.notes.extend(rig.remark(&result));
-        result.notes.extend(interference::describe_disturbances(&result));
+        result
+            .notes
+            .extend(interference::describe_disturbances(&result));
         let ordinal = self.run.results.len();
         self.recorder.finish_result(ordinal, &result);
         self.recorder.tell(self.observer);

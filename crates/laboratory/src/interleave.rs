@@ -2,7 +2,9 @@
 
 use crate::crew::Threads;
 use crate::reproduce::jobs::{Figure, Job, Workshop};
-use diskperf_analysis::interleave::{InterleaveInputs, RATE_LOSS_SHARE_MAX, SerialInput, SerialMethod};
+use diskperf_analysis::interleave::{
+    InterleaveInputs, RATE_LOSS_SHARE_MAX, SerialInput, SerialMethod,
+};
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::Budget;
@@ -29,7 +31,10 @@ pub fn not_modelled(inputs: &InterleaveInputs) -> Option<&'static str> {
         Some("no software reads ahead on bare drives")
     } else if inputs.outstanding_reads > 1 {
         Some("the controller of the PC-AT handles one request at a time")
-    } else if inputs.clock_interrupts.is_some_and(|clock| clock.frequency_hz.fract() != 0.0) {
+    } else if inputs
+        .clock_interrupts
+        .is_some_and(|clock| clock.frequency_hz.fract() != 0.0)
+    {
         Some("its clock needs a whole number of ticks per second")
     } else {
         None
@@ -60,7 +65,11 @@ pub fn modelled(
     }
     // Lines that bring characters at one rate stand to each other for ever as
     // they did at first.
-    let starts = if inputs.serial_input.is_some() { STARTS } else { 1 };
+    let starts = if inputs.serial_input.is_some() {
+        STARTS
+    } else {
+        1
+    };
     check_interrupts(inputs, factors.len() as u64 * starts, budget)?;
     let mut jobs = Vec::new();
     for factor in factors {
@@ -85,7 +94,11 @@ pub fn modelled(
 }
 
 /// Verifies that this number of machines can complete within the budget of events.
-fn check_interrupts(inputs: &InterleaveInputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
+fn check_interrupts(
+    inputs: &InterleaveInputs,
+    machines: u64,
+    budget: Budget,
+) -> Result<(), LaboratoryError> {
     let sectors = (machines * sectors(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
     let most = budget.events as f64 * INTERRUPTS_SHARE;

@@ -3,7 +3,9 @@
 
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
-use diskperf_analysis::report::html::{Picture, PrintedFigure, ReportedRun, choose_pictured_results};
+use diskperf_analysis::report::html::{
+    Picture, PrintedFigure, ReportedRun, choose_pictured_results,
+};
 use diskperf_catalogue::{Catalogue, PublishedCell};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
@@ -14,7 +16,10 @@ use diskperf_timeline::{Run, World};
 /// # Errors
 ///
 /// Returns an error if the catalogue is faulty.
-pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<ReportedRun>, LaboratoryError> {
+pub fn reported(
+    catalogue: &Catalogue,
+    runs: Vec<Run>,
+) -> Result<Vec<ReportedRun>, LaboratoryError> {
     let published = published(catalogue)?;
     let documents = published.document_names();
     let mut cells = Vec::new();

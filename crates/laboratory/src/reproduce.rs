@@ -85,7 +85,10 @@ pub const SEED: u64 = 1983;
 ///
 /// Returns an error if a document is unknown, if the catalogue or a setting is faulty, or if a
 /// machine fails.
-pub fn reproduce(catalogue: &Catalogue, options: &Options) -> Result<AccuracyCard, LaboratoryError> {
+pub fn reproduce(
+    catalogue: &Catalogue,
+    options: &Options,
+) -> Result<AccuracyCard, LaboratoryError> {
     reproduce_with(catalogue, options, &|_, _| ())
 }
 

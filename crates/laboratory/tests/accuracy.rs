@@ -1,7 +1,7 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
-use diskperf_analysis::accuracy::{AccuracyCard, ParameterOrigin, CellQuantity, CellRole};
+use diskperf_analysis::accuracy::{AccuracyCard, CellQuantity, CellRole, ParameterOrigin};
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::reproduce::{Options, reproduce};
@@ -59,10 +59,18 @@ fn every_published_cell_is_there(card: &AccuracyCard) {
             // Context of machines that are not here has no model.
             let modelled = cell.modelled_value.is_some_and(|value| value > 0.0);
             assert!(modelled || cell.target.is_none(), "{id}");
-            assert_eq!(cell.phase_count, if cell.drives > 1 { 16 } else { 1 }, "{id}");
+            assert_eq!(
+                cell.phase_count,
+                if cell.drives > 1 { 16 } else { 1 },
+                "{id}"
+            );
             let by_chance = cell.drives == 1 && id.contains("initial-arbitration");
             assert_eq!(cell.seed_count, if by_chance { 4 } else { 1 }, "{id}");
-            assert_eq!(cell.seed_range.is_some(), cell.phase_count * cell.seed_count > 1, "{id}");
+            assert_eq!(
+                cell.seed_range.is_some(),
+                cell.phase_count * cell.seed_count > 1,
+                "{id}"
+            );
             if printed.has_cpu_share {
                 let share = card
                     .cells
@@ -156,7 +164,11 @@ fn a_part_of_the_card_is_as_in_the_whole() {
     });
     for (before, after) in part.cells.iter().zip(&changed.cells) {
         if before.quantity == CellQuantity::KbPerS {
-            assert!(after.modelled_value < before.modelled_value, "{}", before.id);
+            assert!(
+                after.modelled_value < before.modelled_value,
+                "{}",
+                before.id
+            );
         }
     }
     assert_eq!(changed.settings, ["drive.spindle_rpm=1980"]);

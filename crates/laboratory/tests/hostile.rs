@@ -335,13 +335,21 @@ fn assert_text(what: &str, text: &str) {
     assert_eq!(found, None, "{what}: {text:?}");
 }
 
-const FORMATS: [ReportFormat; 4] = [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::Markdown];
+const FORMATS: [ReportFormat; 4] = [
+    ReportFormat::Table,
+    ReportFormat::Json,
+    ReportFormat::Csv,
+    ReportFormat::Markdown,
+];
 
 fn show_all(runs: &[Run]) {
     let compared = compare(runs);
     for format in FORMATS {
         assert_text("runs", &report::render_runs(runs, format, 80));
-        assert_text("comparison", &report::render_comparison(&compared, format, 80));
+        assert_text(
+            "comparison",
+            &report::render_comparison(&compared, format, 80),
+        );
     }
     for run in runs {
         assert_text("details", &report::render_details(run, 80));
@@ -361,7 +369,10 @@ fn show_all(runs: &[Run]) {
         && let Ok(found) = differences(a, b)
     {
         for format in FORMATS {
-            assert_text("differences", &report::render_differences(&found, format, 80));
+            assert_text(
+                "differences",
+                &report::render_differences(&found, format, 80),
+            );
         }
     }
 }

@@ -3,7 +3,8 @@
 //! sector more or less decides.
 
 use diskperf_analysis::interleave::{
-    ClockInterrupts, InterleaveInputs, SerialInput, SerialMethod, ServiceTimes, TrackFormat, calculate_interleave,
+    ClockInterrupts, InterleaveInputs, SerialInput, SerialMethod, ServiceTimes, TrackFormat,
+    calculate_interleave,
 };
 use diskperf_laboratory::interleave::modelled;
 use diskperf_machine::Budget;
@@ -133,7 +134,11 @@ fn the_calculation_finds_the_factor_that_the_machine_is_best_at() {
             found.best_modelled_factor().expect("rates"),
         );
         // As good a factor as the best, to within what chance moves.
-        let rate = |factor| found.find_factor(factor).and_then(|row| row.modelled_kb_per_s);
+        let rate = |factor| {
+            found
+                .find_factor(factor)
+                .and_then(|row| row.modelled_kb_per_s)
+        };
         if own == best {
             same += 1;
             continue;

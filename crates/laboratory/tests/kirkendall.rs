@@ -20,16 +20,26 @@ fn card(settings: &[(&str, &str)]) -> AccuracyCard {
 #[test]
 fn nine_tenths_of_the_cells_are_within_ten_per_cent() {
     let card = card(&[]);
-    let scored: Vec<_> = card.cells.iter().filter(|cell| cell.counts_in_score()).collect();
+    let scored: Vec<_> = card
+        .cells
+        .iter()
+        .filter(|cell| cell.counts_in_score())
+        .collect();
     assert_eq!((card.cells.len(), scored.len()), (42, 30));
     let near = |cell: &&&_| -> bool {
         let cell: &diskperf_analysis::accuracy::AccuracyCell = cell;
         cell.error.is_some_and(|error| error.abs() <= 0.10)
     };
     assert!(scored.iter().filter(near).count() >= 27);
-    assert!(card.accuracy_bars.iter().all(|bar| bar.is_met), "{:?}", card.accuracy_bars);
+    assert!(
+        card.accuracy_bars.iter().all(|bar| bar.is_met),
+        "{:?}",
+        card.accuracy_bars
+    );
     assert!(card.parameters.calibrated_count <= 9);
-    let predicted = scored.iter().filter(|cell| cell.role == CellRole::Prediction);
+    let predicted = scored
+        .iter()
+        .filter(|cell| cell.role == CellRole::Prediction);
     assert!(predicted.count() >= 15, "most cells were not looked at");
     // What nobody measured stands under the card.
     let findings: usize = card.statements.iter().map(|one| one.findings.len()).sum();

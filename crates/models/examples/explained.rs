@@ -38,7 +38,11 @@ fn text(number: u64) -> Result<String, LaboratoryError> {
         progress: &|_, _| (),
     };
     let (explanation, _) = explain(&subject, &means)?;
-    Ok(report::render_explanation(&explanation, ReportFormat::Json, 0))
+    Ok(report::render_explanation(
+        &explanation,
+        ReportFormat::Json,
+        0,
+    ))
 }
 
 /// Explains a case and returns where its text is.

@@ -44,7 +44,10 @@ pub struct Asked<'a> {
 ///
 /// Returns an error if the system or a setting is faulty, if the system has no such drive or the
 /// drive is no disk with firmware, if an order is unknown, or if requests are no whole sectors.
-pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueueReport, LaboratoryError> {
+pub fn disk_queue(
+    catalogue: &Catalogue,
+    asked: &Asked<'_>,
+) -> Result<DiskQueueReport, LaboratoryError> {
     let computer = Computer::read(catalogue, asked.target, asked.settings)?;
     let place = (asked.drive as usize).wrapping_sub(1);
     let name = computer.drive_names.get(place).ok_or_else(|| {

@@ -18,7 +18,9 @@ use crate::model::computer::Computer;
 use crate::plan::{self, ModelPlan, step_title, title};
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::write_verdict;
-use diskperf_analysis::explanation::{TimeAccount, Counterfactual, Explanation, ProgramExplanation};
+use diskperf_analysis::explanation::{
+    Counterfactual, Explanation, ProgramExplanation, TimeAccount,
+};
 use diskperf_battery::{Job, Suite};
 use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
@@ -314,7 +316,12 @@ fn counterfactuals(
                 continue;
             };
             let sum = first.relative_gain(as_is) + second.relative_gain(as_is);
-            if both.relative_gain(as_is) > sum.max(first.relative_gain(as_is)).max(second.relative_gain(as_is)) + BEATS {
+            if both.relative_gain(as_is)
+                > sum
+                    .max(first.relative_gain(as_is))
+                    .max(second.relative_gain(as_is))
+                    + BEATS
+            {
                 found.push(Counterfactual {
                     exceeds_sum_of_parts: true,
                     ..both

@@ -5,7 +5,9 @@ mod dies;
 mod written;
 
 use crate::error::LaboratoryError;
-use diskperf_analysis::flash::{PolicyAmplification, WriteCliff, DieUtilisation, FlashReport, FlashDrive, SpareFigures};
+use diskperf_analysis::flash::{
+    DieUtilisation, FlashDrive, FlashReport, PolicyAmplification, SpareFigures, WriteCliff,
+};
 use diskperf_ftl::{Past, Policy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
@@ -92,7 +94,8 @@ fn of_spare(
     Ok(SpareFigures {
         spare_share: spare,
         over_provisioning: spare / (1.0 - spare),
-        pool_amplification: shares.map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
+        pool_amplification: shares
+            .map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
         policy_amplification: policies,
     })
 }
@@ -121,7 +124,12 @@ fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -
     }
 }
 
-fn of_policy(name: &str, formula: Option<f64>, model: f64, drive: &FlashDrive) -> PolicyAmplification {
+fn of_policy(
+    name: &str,
+    formula: Option<f64>,
+    model: f64,
+    drive: &FlashDrive,
+) -> PolicyAmplification {
     let of_units = |bytes: u64| bytes as f64 / UNIT_BYTES as f64;
     // A victim's page has as many valid units as the victim on average.
     let together = (of_units(drive.sensed_bytes) * (1.0 - 1.0 / model)).max(1.0);
@@ -138,7 +146,11 @@ fn of_policy(name: &str, formula: Option<f64>, model: f64, drive: &FlashDrive) -
         modelled_amplification: model,
         random_write_iops,
         terabytes_written: drive.capacity_bytes as f64 * drive.erase_cycles / model / 1e12,
-        drive_writes_per_day: analytic::drive_writes_per_day(drive.erase_cycles, model, drive.warranty_years),
+        drive_writes_per_day: analytic::drive_writes_per_day(
+            drive.erase_cycles,
+            model,
+            drive.warranty_years,
+        ),
     }
 }
 
@@ -346,7 +358,12 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
             (1.0, 1e7),
             "erase cycles that a block endures",
         ),
-        ("--years", drive.warranty_years, (0.01, 100.0), "years of warranty"),
+        (
+            "--years",
+            drive.warranty_years,
+            (0.01, 100.0),
+            "years of warranty",
+        ),
     ] {
         in_range(option, value, range, what)?;
     }

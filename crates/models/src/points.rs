@@ -172,7 +172,9 @@ impl Study {
             repetitions,
             ..stand(plan, &plan.computers[0]).result(job, task, protocol)
         };
-        kept.sort_by(|(one, _), (other, _)| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
+        kept.sort_by(|(one, _), (other, _)| {
+            judged_duration_s(one).total_cmp(&judged_duration_s(other))
+        });
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
         let summary = ResultSummary::summarize_in_world(World::Model, &result);
         Ok(ProgramFigures {

@@ -19,7 +19,10 @@ use crate::files::Files;
 use crate::plan::ModelPlan;
 use crate::plan::bare_names::is_bare;
 use crate::plan::model::{check_name, names_of};
-use diskperf_analysis::tuning::{ProgramFigures, TunedParameter, SearchMethod, PointOutcome, GridPoint, SearchKind, SeedSpread, TuningResult};
+use diskperf_analysis::tuning::{
+    GridPoint, PointOutcome, ProgramFigures, SearchKind, SearchMethod, SeedSpread, TunedParameter,
+    TuningResult,
+};
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::specification::DriveSpecification;
 use diskperf_timeline::Experiment;
@@ -393,7 +396,10 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    fn run_all(&self, wanted: &[Wanted]) -> Vec<Result<(Vec<ProgramFigures>, bool), LaboratoryError>> {
+    fn run_all(
+        &self,
+        wanted: &[Wanted],
+    ) -> Vec<Result<(Vec<ProgramFigures>, bool), LaboratoryError>> {
         results(&*self.search.crew, wanted.len(), |number| {
             let one = &wanted[number];
             let result = self.figures(one, || self.plan(one));

@@ -2,7 +2,7 @@
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::{Run, StoreArgument};
-use diskperf_analysis::comparison::{Comparison, GateOutcome, ComparisonTerms, compare_with_terms};
+use diskperf_analysis::comparison::{Comparison, ComparisonTerms, GateOutcome, compare_with_terms};
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_laboratory::runs;
@@ -77,7 +77,9 @@ pub(crate) fn compare(
         Some(StoreArgument::DefaultStore(false)) => Ok(Default::default()),
     });
     let terms = ComparisonTerms {
-        limits: min_effect.map(|min_effect| DecisionLimits { effect_share_min: min_effect }),
+        limits: min_effect.map(|min_effect| DecisionLimits {
+            effect_share_min: min_effect,
+        }),
         history: history.map_err(|error| to_exception(py, &error))?,
     };
     let comparison = py.detach(|| compare_with_terms(&compared, &terms));

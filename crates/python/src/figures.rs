@@ -13,7 +13,9 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
     ordered.sort_by_key(|result| result.row);
     let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
-    let summaries = ordered.iter().map(|one| ResultSummary::summarize_in_world(run.world, one));
+    let summaries = ordered
+        .iter()
+        .map(|one| ResultSummary::summarize_in_world(run.world, one));
     let summaries: Vec<ResultSummary> = summaries.collect();
     let results = || ordered.iter();
     let of = || summaries.iter();
@@ -80,7 +82,10 @@ pub(crate) fn result_columns(run: &Run) -> Columns {
         )
         .flag_column("steady", of().map(|one| Some(one.steady?.is_attained)))
         .number_column("steady_at_s", of().map(|one| one.steady?.attained_at_s))
-        .text_column("cliff_cache", of().map(|one| Some(one.cache_cliff?.cache.name())))
+        .text_column(
+            "cliff_cache",
+            of().map(|one| Some(one.cache_cliff?.cache.name())),
+        )
         .integer_column(
             "cliff_at_bytes",
             of().map(|one| Some(one.cache_cliff?.written_bytes_at_cliff as i64)),
@@ -124,15 +129,25 @@ pub(crate) fn latency_columns(run: &Run) -> Columns {
     let mut rows: Vec<(String, &ProgramResult, &str, &str, LatencySummary)> = Vec::new();
     for result in &run.results {
         let summary = ResultSummary::summarize_in_world(run.world, result);
-        for one in summary.load.into_iter().flat_map(|load| load.operation_summaries) {
-            for (part, latency) in [("response", one.response_latency), ("submit", one.submit_latency)] {
+        for one in summary
+            .load
+            .into_iter()
+            .flat_map(|load| load.operation_summaries)
+        {
+            for (part, latency) in [
+                ("response", one.response_latency),
+                ("submit", one.submit_latency),
+            ] {
                 let row = |latency| (result.key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
     }
     let of = || rows.iter().map(|(.., latency)| latency);
-    let (low, high) = (|it: ConfidenceInterval| it.min, |it: ConfidenceInterval| it.max);
+    let (low, high) = (
+        |it: ConfidenceInterval| it.min,
+        |it: ConfidenceInterval| it.max,
+    );
     TableBuilder::default()
         .text_column("program", rows.iter().map(|(title, ..)| title.as_str()))
         .text_column(

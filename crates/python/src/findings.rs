@@ -4,7 +4,7 @@ use crate::errors::{request_exception, to_exception};
 use crate::interruptible::run_interruptible;
 use diskperf_analysis::disk_queue::DiskQueueReport;
 use diskperf_analysis::expected::ExpectedFigures;
-use diskperf_analysis::flash::{FlashReport, FlashDrive};
+use diskperf_analysis::flash::{FlashDrive, FlashReport};
 use diskperf_analysis::real_drives::RealDrives;
 use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_analysis::report::{self, ReportFormat};

@@ -159,7 +159,10 @@ fn build_operation_grid(all: &[OperationSummary]) -> Grid {
                     Column::right_aligned("p50", column(&|of| response(of, |ns| Some(ns.p50)))),
                     Column::right_aligned("p99", column(&|of| response(of, |ns| ns.p99))),
                     Column::right_aligned("p99.9", column(&|of| response(of, |ns| ns.p999))),
-                    Column::right_aligned("max", column(&|of| response(of, |ns| Some(ns.value_max)))),
+                    Column::right_aligned(
+                        "max",
+                        column(&|of| response(of, |ns| Some(ns.value_max))),
+                    ),
                 ],
             ),
         ],
@@ -461,15 +464,12 @@ fn describe_notices(notices: &Notices) -> Option<String> {
 fn list_notices(trace: &TraceReport) -> Vec<String> {
     let of = &trace.notices;
     let mut lines: Vec<String> = describe_notices(of).into_iter().collect();
-    let dropped =
-        of.dropped_lines
-            .iter()
-            .map(
-            |(why, count)| match trace.format_name == Form::Diskperf.name() {
-                true => format!("{count} {why}"),
-                false => format!("left out: {} of {why}", format_line_count(*count)),
-            },
-        );
+    let dropped = of.dropped_lines.iter().map(|(why, count)| {
+        match trace.format_name == Form::Diskperf.name() {
+            true => format!("{count} {why}"),
+            false => format!("left out: {} of {why}", format_line_count(*count)),
+        }
+    });
     lines.extend(dropped);
     if of.out_of_order_requests > 0 {
         lines.push(format!(

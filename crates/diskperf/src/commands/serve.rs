@@ -1,4 +1,4 @@
-//! `diskperf serve`.
+//! The command `diskperf serve`.
 
 mod control;
 mod logs;
@@ -196,7 +196,7 @@ fn wait_for_end(
         }
         logs.add(served)?;
         thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
-        progress.update(served);
+        progress.show(served);
     }
     Ok(true)
 }

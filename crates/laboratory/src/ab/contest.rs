@@ -4,7 +4,9 @@ use super::arm::Measured;
 use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
 use diskperf_analysis::quantity::Quantity;
-use diskperf_analysis::statistics::interleaved::{SequenceVerdict, DecisionLimits, ConfidenceSequence, size_block_count};
+use diskperf_analysis::statistics::interleaved::{
+    ConfidenceSequence, DecisionLimits, SequenceVerdict, size_block_count,
+};
 use diskperf_battery::Step;
 use diskperf_machine::{Stream, Streams};
 use diskperf_models::LaboratoryError;
@@ -156,7 +158,10 @@ impl<'a> Contest<'a> {
     pub(super) fn begin_size(&mut self) {
         let found = |one: &Judged| {
             let verdict = one.row.verdict();
-            matches!(verdict, Some(SequenceVerdict::Slower | SequenceVerdict::Faster))
+            matches!(
+                verdict,
+                Some(SequenceVerdict::Slower | SequenceVerdict::Faster)
+            )
         };
         self.size_blocks = match self.judged.iter().any(found) {
             true => size_block_count(self.blocks as usize),
@@ -188,7 +193,8 @@ impl<'a> Contest<'a> {
     /// Schedules more blocks that measure the sizes of differences, as many as all blocks so far.
     pub(super) fn extend_size(&mut self) {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
-        self.size_blocks = (self.blocks - deciding) as usize + size_block_count(self.blocks as usize);
+        self.size_blocks =
+            (self.blocks - deciding) as usize + size_block_count(self.blocks as usize);
     }
 
     /// Runs one block: one repetition of each arm, in an order that a coin decides. A block that
@@ -233,7 +239,10 @@ impl<'a> Contest<'a> {
     fn take(&mut self, a: &[Repetition], b: &[Repetition], b_second: bool) {
         self.blocks += 1;
         for Judged { job, quantity, row } in &mut self.judged {
-            if let (Some(a), Some(b)) = (quantity.speed_of_repetition(&a[*job]), quantity.speed_of_repetition(&b[*job])) {
+            if let (Some(a), Some(b)) = (
+                quantity.speed_of_repetition(&a[*job]),
+                quantity.speed_of_repetition(&b[*job]),
+            ) {
                 row.add_block_rates(a, b, b_second);
             }
         }
@@ -250,7 +259,9 @@ impl<'a> Contest<'a> {
             title: &self.title(),
             blocks: self.blocks,
             ratio: row.effect_size().map(ratio),
-            interval: row.estimate().map(|it| ends(ratio(it.ln_ratio_min), ratio(it.ln_ratio_max))),
+            interval: row
+                .estimate()
+                .map(|it| ends(ratio(it.ln_ratio_min), ratio(it.ln_ratio_max))),
             left,
         });
     }

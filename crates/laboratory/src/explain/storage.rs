@@ -6,11 +6,11 @@ use crate::plan::{HostPlan, Plan};
 use crate::recorder::Recorder;
 use diskperf_analysis::comparison::{ResultPair, compare};
 use diskperf_analysis::explanation::difference::ExplanationDifferences;
-use diskperf_analysis::explanation::side_by_side::{WorkAmount, ExplanationSide, compare_sides};
+use diskperf_analysis::explanation::side_by_side::{ExplanationSide, WorkAmount, compare_sides};
 use diskperf_analysis::explanation::unlike::list_run_differences;
 use diskperf_analysis::explanation::verdict::{sort_own_requests_first, write_storage_verdict};
 use diskperf_analysis::explanation::{
-    TimeAccount, Explanation, ProgramExplanation, observed, processor, stored,
+    Explanation, ProgramExplanation, TimeAccount, observed, processor, stored,
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_duration_s;
@@ -158,8 +158,8 @@ pub fn differences(a: &Told, b: &Told) -> Result<ExplanationDifferences, Laborat
 fn untold(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
     let pairs = compared.result_pairs.iter();
-    let untold =
-        pairs.filter(|pair| pair.quantity.is_primary() && !pair.judgement.verdict.shows_difference());
+    let untold = pairs
+        .filter(|pair| pair.quantity.is_primary() && !pair.judgement.verdict.shows_difference());
     let told = |pair: &ResultPair| {
         format!(
             "{}: {}: the difference may be chance, and so may its stages; `compare` prints the interval, and `ab` tells two settings apart",
@@ -237,7 +237,8 @@ fn told(
         let (mut account, repetition, trace) = match watched {
             Some((account, repetition, trace)) => (account, repetition, Some(trace)),
             None => {
-                let account = stored::build_account(result, &layers).zip(stored::median_repetition(result));
+                let account =
+                    stored::build_account(result, &layers).zip(stored::median_repetition(result));
                 let Some((account, repetition)) = account else {
                     continue;
                 };
@@ -303,9 +304,13 @@ fn watched<'r>(
     layers: &[Decomposition],
 ) -> Option<(TimeAccount, &'r Repetition, Trace)> {
     let mut kept: Vec<(&Repetition, &BlockTrace)> = whole(result, traces)
-        .filter(|(repetition, trace)| observed::find_cpu_share_disagreement(trace, repetition).is_none())
+        .filter(|(repetition, trace)| {
+            observed::find_cpu_share_disagreement(trace, repetition).is_none()
+        })
         .collect();
-    kept.sort_by(|(one, _), (other, _)| judged_duration_s(one).total_cmp(&judged_duration_s(other)));
+    kept.sort_by(|(one, _), (other, _)| {
+        judged_duration_s(one).total_cmp(&judged_duration_s(other))
+    });
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
     let mut account = observed::build_account(block)?;
     let calls = repetition.total(|worker| worker.calls);
@@ -367,7 +372,9 @@ fn remarks(
     let workers = stored::median_repetition(result).map_or(0, |one| one.workers.len());
     let of_layers = stored::describe_source(result, layers);
     let by_layers = stored::find_layers_of_result(result, layers).is_some();
-    let undivided = (!by_layers).then(|| processor::describe_cpu_division(result)).flatten();
+    let undivided = (!by_layers)
+        .then(|| processor::describe_cpu_division(result))
+        .flatten();
     let counters = (!watched && workers > 1).then(|| {
         format!(
             "{}: the ledger is that of the program that ended last of {}",

@@ -64,7 +64,11 @@ impl Fit {
 
     /// Describes evidence from the platter angle that the trace belongs to another drive.
     fn phase_sign(&self) -> Option<String> {
-        let SpindlePhase { resultant_length: r, think_time_reference: think, .. } = self.phase;
+        let SpindlePhase {
+            resultant_length: r,
+            think_time_reference: think,
+            ..
+        } = self.phase;
         match think {
             ThinkTimeReference::Undetermined if !self.shows_angles => None,
             ThinkTimeReference::Undetermined => Some(
@@ -137,19 +141,31 @@ mod tests {
 
     #[test]
     fn the_trace_of_another_drive_is_told_by_phase_and_error() {
-        assert_eq!(warning(ThinkTimeReference::BeforeSubmission, 0.995, 1.2), None);
+        assert_eq!(
+            warning(ThinkTimeReference::BeforeSubmission, 0.995, 1.2),
+            None
+        );
         for (think, r, rms_ms, sign) in [
             (ThinkTimeReference::Undetermined, 0.3, 1.2, "no phase"),
             (ThinkTimeReference::AfterCompletion, 0.4, 1.2, "R 0.400"),
-            (ThinkTimeReference::AfterCompletion, 0.99, 2.5, "2.500 ms RMS"),
+            (
+                ThinkTimeReference::AfterCompletion,
+                0.99,
+                2.5,
+                "2.500 ms RMS",
+            ),
         ] {
             let warning = warning(think, r, rms_ms).expect("a warning");
             assert!(warning.contains(sign), "{warning}");
             assert!(warning.contains("does not fit this drive"), "{warning}");
         }
         // Too few requests say nothing against the drive; what they replay may.
-        assert_eq!(warning_of((ThinkTimeReference::Undetermined, false), 0.3, 1.2), None);
-        let off = warning_of((ThinkTimeReference::Undetermined, false), 0.3, 2.5).expect("a warning");
+        assert_eq!(
+            warning_of((ThinkTimeReference::Undetermined, false), 0.3, 1.2),
+            None
+        );
+        let off =
+            warning_of((ThinkTimeReference::Undetermined, false), 0.3, 2.5).expect("a warning");
         assert!(!off.contains("no phase"), "{off}");
         // 6 ms by the root of 6.
         let both = warning(ThinkTimeReference::Undetermined, 0.3, 2.45).expect("a warning");

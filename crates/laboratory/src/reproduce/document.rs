@@ -55,7 +55,8 @@ impl Document {
         cells: &[&PublishedCell],
         whole: bool,
     ) -> Result<Filled, LaboratoryError> {
-        let said = |say: &dyn Fn() -> Result<Vec<PublishedStatement>, LaboratoryError>| match whole {
+        let said = |say: &dyn Fn() -> Result<Vec<PublishedStatement>, LaboratoryError>| match whole
+        {
             true => say(),
             false => Ok(Vec::new()),
         };
@@ -94,7 +95,11 @@ impl Document {
             Self::Zachariassen => zachariassen::described(cell),
             Self::Kirkendall => rate(Some(kirkendall::title(cell, value))),
             Self::SpeckBass => match cell.blocks_per_s {
-                Some(_) => (CellQuantity::BlocksPerS, cell.blocks_per_s, cell.test.clone()),
+                Some(_) => (
+                    CellQuantity::BlocksPerS,
+                    cell.blocks_per_s,
+                    cell.test.clone(),
+                ),
                 None => (CellQuantity::Ratio, None, cell.test.clone()),
             },
             Self::PizialiZam => rate(interleave::title(cell)),

@@ -8,7 +8,9 @@ use super::jobs::Workshop;
 use super::notes::Notes;
 use super::setups::{Averaged, Modelled, Place, figures};
 use super::{Options, published};
-use diskperf_analysis::accuracy::{AccuracyCard, AccuracyCell, CellQuantity, CellRole, measure_bars, summarize_cells};
+use diskperf_analysis::accuracy::{
+    AccuracyCard, AccuracyCell, CellQuantity, CellRole, measure_bars, summarize_cells,
+};
 use diskperf_catalogue::{Catalogue, PublishedCell as Printed, PublishedValues, Setting};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;

@@ -2,8 +2,8 @@
 
 use super::document::Document;
 use super::notes;
-use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter, FreeParameters};
-use diskperf_catalogue::{CalibrationMethod, ParameterOrigin, PublishedValues};
+use diskperf_analysis::accuracy::{FreeParameter, FreeParameters, ParameterOrigin};
+use diskperf_catalogue::{CalibrationMethod, PublishedValues, ValueOrigin};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
@@ -29,9 +29,9 @@ impl Free {
                 continue;
             }
             let (choice, cells): (ParameterOrigin, Vec<String>) = match parameter.origin() {
-                ParameterOrigin::Documented => continue,
-                ParameterOrigin::Assumed => (ParameterOrigin::Assumed, Vec::new()),
-                ParameterOrigin::Calibrated { set, by } => {
+                ValueOrigin::Documented => continue,
+                ValueOrigin::Assumed => (ParameterOrigin::Assumed, Vec::new()),
+                ValueOrigin::Calibrated { set, by } => {
                     let cells = self.cells_of(set, published)?;
                     let choice = match by {
                         CalibrationMethod::AutomaticFit => ParameterOrigin::Fitted,

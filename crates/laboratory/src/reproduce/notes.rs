@@ -2,7 +2,7 @@
 //! `catalogue/published/notes.toml`.
 
 use super::glob::matches;
-use diskperf_analysis::accuracy::{ParameterOrigin, FreeParameter};
+use diskperf_analysis::accuracy::{FreeParameter, ParameterOrigin};
 use diskperf_models::LaboratoryError;
 use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;

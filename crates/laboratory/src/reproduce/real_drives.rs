@@ -1,8 +1,9 @@
 //! Calibration and replay of the real drives in a directory, from their files and traces.
 
 use diskperf_analysis::real_drives::{
-    BufferReadCounts, FittedParameter, MispredictedRequest, DiskOperation, DriveOutcome, SpindlePhase, PhaseStep, ResponseQuantiles,
-    RealDrive, RealDrives, RemainingError, ReplayResult, ReplayScore, ThinkTimeReference,
+    BufferReadCounts, DiskOperation, DriveOutcome, FittedParameter, MispredictedRequest, PhaseStep,
+    RealDrive, RealDrives, RemainingError, ReplayResult, ReplayScore, ResponseQuantiles,
+    SpindlePhase, ThinkTimeReference,
 };
 use diskperf_calibration::{
     self as calibration, Calibration, FitOptions, RemainingErrors, calibrate,

@@ -15,7 +15,8 @@ use diskperf_analysis::comparison::Verdict;
 use diskperf_analysis::interference;
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
-    ProgramFigures, TuningGoal, TunedParameter, SearchMethod, PointOutcome, GridPoint, VisitSamples, SearchKind, TuningResult, PointVisit,
+    GridPoint, PointOutcome, PointVisit, ProgramFigures, SearchKind, SearchMethod, TunedParameter,
+    TuningGoal, TuningResult, VisitSamples,
 };
 use diskperf_machine::{Stream, Streams};
 use diskperf_models::LaboratoryError;
@@ -271,7 +272,10 @@ impl Rounds<'_> {
         }
     }
 
-    fn measure(&mut self, point: Option<&GridPoint>) -> Result<Vec<ProgramResult>, LaboratoryError> {
+    fn measure(
+        &mut self,
+        point: Option<&GridPoint>,
+    ) -> Result<Vec<ProgramResult>, LaboratoryError> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }

@@ -66,7 +66,8 @@ impl PointMemory for Kept {
             .with(LOCK_WAIT, |store| store.point(fingerprint))??;
         // What cannot be read, or cannot be, is made again.
         let figures: Vec<ProgramFigures> = serde_json::from_str(&document).ok()?;
-        let possible = figures.len() == programs && figures.iter().all(ProgramFigures::are_possible);
+        let possible =
+            figures.len() == programs && figures.iter().all(ProgramFigures::are_possible);
         possible.then_some(figures)
     }
 

@@ -101,7 +101,9 @@ fn counterfactuals_are_ranked_and_repeatable() {
         let faster = all
             .iter()
             .find(|one| one.change == "processor twice as fast");
-        let gain = faster.map_or(0.0, |one| one.relative_gain(found.programs[0].time_account.elapsed));
+        let gain = faster.map_or(0.0, |one| {
+            one.relative_gain(found.programs[0].time_account.elapsed)
+        });
         assert!(gain < 0.8, "{system}: {gain}");
         assert!(!found.programs[0].verdict_sentences.is_empty());
     }

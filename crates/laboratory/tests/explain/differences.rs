@@ -2,7 +2,7 @@
 
 use super::{Case, means};
 use diskperf_analysis::diagnosis::SuspectedComponent;
-use diskperf_analysis::explanation::difference::{ProgramDifference, ContributionMethod};
+use diskperf_analysis::explanation::difference::{ContributionMethod, ProgramDifference};
 use diskperf_models::explain::differences;
 use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
@@ -18,10 +18,18 @@ fn apart(a: &Case, b: &Case) -> Vec<ProgramDifference> {
     let found = found.unwrap_or_else(|error| panic!("{error}"));
     for program in &found.programs {
         let difference = program.elapsed.1.0 as i64 - program.elapsed.0.0 as i64;
-        let stages: i64 = program.stage_differences.iter().map(|stage| stage.difference_ns()).sum();
+        let stages: i64 = program
+            .stage_differences
+            .iter()
+            .map(|stage| stage.difference_ns())
+            .sum();
         assert_eq!(stages, difference, "stages of {}", program.program);
         if program.method.is_some() {
-            let parts: i64 = program.contributions.iter().map(|part| part.contribution_ns).sum();
+            let parts: i64 = program
+                .contributions
+                .iter()
+                .map(|part| part.contribution_ns)
+                .sum();
             assert_eq!(parts, difference, "parts of {}", program.program);
         }
     }
@@ -42,7 +50,10 @@ fn the_initial_arbitration_is_late_data() {
         "{:?}",
         found.contributions
     );
-    assert!(matches!(found.method, Some(ContributionMethod::AllOrders { .. })));
+    assert!(matches!(
+        found.method,
+        Some(ContributionMethod::AllOrders { .. })
+    ));
 }
 
 #[test]
@@ -55,7 +66,11 @@ fn a_750_is_a_slower_processor() {
         .contributions
         .iter()
         .find(|part| part.setting_changes[0].starts_with("host"));
-    assert!(of_host.is_some_and(|part| part.contribution_ns > 0), "{:?}", found.contributions);
+    assert!(
+        of_host.is_some_and(|part| part.contribution_ns > 0),
+        "{:?}",
+        found.contributions
+    );
 }
 
 #[test]
@@ -64,7 +79,11 @@ fn a_uda50_is_another_controller_with_all_that_goes_with_it() {
     let uda50 = Case::of("read_8192", "vax780-uda50-ra81");
     let found = &apart(&massbus, &uda50)[0];
     let swapped = found.contributions.iter().any(|part| {
-        let of = |name: &str| part.setting_changes.iter().any(|change| change.starts_with(name));
+        let of = |name: &str| {
+            part.setting_changes
+                .iter()
+                .any(|change| change.starts_with(name))
+        };
         of("controller") && of("driver")
     });
     assert!(
@@ -72,13 +91,22 @@ fn a_uda50_is_another_controller_with_all_that_goes_with_it() {
         "controller and driver go together: {:?}",
         found.contributions
     );
-    let bus = found
-        .contributions
-        .iter()
-        .any(|part| part.setting_changes.iter().all(|one| one.starts_with("bus")));
-    assert!(bus, "the bus is a part by itself: {:?}", found.contributions);
+    let bus = found.contributions.iter().any(|part| {
+        part.setting_changes
+            .iter()
+            .all(|one| one.starts_with("bus"))
+    });
+    assert!(
+        bus,
+        "the bus is a part by itself: {:?}",
+        found.contributions
+    );
     let diagnosis = found.diagnosis.as_ref().expect("they differ");
-    assert_eq!(diagnosis.component, Some(SuspectedComponent::Drive), "{diagnosis:?}");
+    assert_eq!(
+        diagnosis.component,
+        Some(SuspectedComponent::Drive),
+        "{diagnosis:?}"
+    );
     let commands = found
         .stage_differences
         .iter()
@@ -128,7 +156,10 @@ fn many_parameters_are_told_by_orders_drawn_by_chance() {
         "bus.memory_contention_share=0.2",
     ]);
     let found = &apart(&one, &other)[0];
-    assert!(matches!(found.method, Some(ContributionMethod::SampledOrders { .. })));
+    assert!(matches!(
+        found.method,
+        Some(ContributionMethod::SampledOrders { .. })
+    ));
     assert_eq!(found.contributions.len(), 8);
 }
 

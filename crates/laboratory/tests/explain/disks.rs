@@ -235,7 +235,10 @@ fn at_depth_requests_have_an_account_that_names_the_queue() {
         (found.programs[0].clone(), traces)
     };
     let (deep, traces) = of(DEEP);
-    let response = deep.time_account.response_account.expect("32 are under way");
+    let response = deep
+        .time_account
+        .response_account
+        .expect("32 are under way");
     let requests = &traces[0].requests;
     let took: u64 = requests
         .iter()

@@ -72,7 +72,10 @@ impl Case {
         let stop = Arc::default();
         let (found, traces) = explain(&self.subject()?, &means(&stop, false))?;
         for program in &found.programs {
-            assert_eq!(program.time_account.ledger.total(), program.time_account.elapsed);
+            assert_eq!(
+                program.time_account.ledger.total(),
+                program.time_account.elapsed
+            );
             for one in &program.time_account.program_ledgers {
                 assert_eq!(one.ledger.total(), one.elapsed, "{self:?}");
             }

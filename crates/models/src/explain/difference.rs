@@ -8,7 +8,9 @@ use crate::model::computer::Computer;
 use crate::plan::title;
 use diskperf_analysis::diagnosis::{RunEnding, diagnose};
 use diskperf_analysis::explanation::TimeAccount;
-use diskperf_analysis::explanation::difference::{ProgramDifference, ExplanationDifferences, RequestCounts, WorkRatio, compare_stages};
+use diskperf_analysis::explanation::difference::{
+    ExplanationDifferences, ProgramDifference, RequestCounts, WorkRatio, compare_stages,
+};
 use diskperf_battery::Program;
 use diskperf_timeline::units::format_size;
 
@@ -62,12 +64,19 @@ fn on_computers(
     let mut found = Vec::new();
     for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
-        let accounts = (TimeAccount::from_trace(trace(a)), TimeAccount::from_trace(trace(b)));
+        let accounts = (
+            TimeAccount::from_trace(trace(a)),
+            TimeAccount::from_trace(trace(b)),
+        );
         let (Some(of_a), Some(of_b)) = accounts else {
             continue;
         };
         let requests = requests[number];
-        let stages = compare_stages(&of_a, &of_b, requests.map_or(WorkRatio::EQUAL, WorkRatio::from));
+        let stages = compare_stages(
+            &of_a,
+            &of_b,
+            requests.map_or(WorkRatio::EQUAL, WorkRatio::from),
+        );
         let ending = match requests {
             Some(_) => RunEnding::TimeElapsed,
             None => RunEnding::WorkDone,

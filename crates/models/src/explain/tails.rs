@@ -11,7 +11,9 @@ use super::rerun::{self, Outcome, Variant};
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
-use diskperf_analysis::explanation::tail::{self, LatencyTail, TailCheck, TailRerun, RequestDirection};
+use diskperf_analysis::explanation::tail::{
+    self, LatencyTail, RequestDirection, TailCheck, TailRerun,
+};
 use diskperf_battery::Job;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
@@ -160,7 +162,16 @@ fn without(
 }
 
 /// Returns the response times of a program's tails in a run without a stage.
-fn reruns(tails: &[LatencyTail], what: (Stage, bool), outcome: &Outcome) -> Vec<(RequestDirection, TailRerun)> {
-    let rerun = |of: &LatencyTail| Some((of.direction, tail::build_rerun(of, what, outcome.trace.as_ref()?)?));
+fn reruns(
+    tails: &[LatencyTail],
+    what: (Stage, bool),
+    outcome: &Outcome,
+) -> Vec<(RequestDirection, TailRerun)> {
+    let rerun = |of: &LatencyTail| {
+        Some((
+            of.direction,
+            tail::build_rerun(of, what, outcome.trace.as_ref()?)?,
+        ))
+    };
     tails.iter().filter_map(rerun).collect()
 }

@@ -86,7 +86,11 @@ impl Over {
     /// Reports whether the values are numbers in ascending or descending order, so that they have
     /// neighbours.
     pub fn is_ordered(&self) -> bool {
-        let numbers: Option<Vec<f64>> = self.values.iter().map(|value| parse_number(value)).collect();
+        let numbers: Option<Vec<f64>> = self
+            .values
+            .iter()
+            .map(|value| parse_number(value))
+            .collect();
         numbers.is_some_and(|numbers| {
             let up = numbers.windows(2).all(|pair| pair[0] < pair[1]);
             let down = numbers.windows(2).all(|pair| pair[0] > pair[1]);
@@ -97,7 +101,8 @@ impl Over {
     /// Finds the index of a value among those to try, whatever its notation.
     pub fn place_of(&self, value: &str) -> Option<usize> {
         let same = |other: &String| {
-            other == value || parse_number(other).is_some_and(|other| parse_number(value) == Some(other))
+            other == value
+                || parse_number(other).is_some_and(|other| parse_number(value) == Some(other))
         };
         self.values.iter().position(same)
     }

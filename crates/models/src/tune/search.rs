@@ -193,7 +193,8 @@ impl Descent<'_> {
         let mut points = self.space.spread(runs as usize / 3 * 2, &mut self.random);
         for share in [Share::Quarter, Share::Half] {
             let merits = self.evaluate.merits(&points, share)?;
-            let mut ranked: Vec<(Option<f64>, GridPoint)> = merits.into_iter().zip(points).collect();
+            let mut ranked: Vec<(Option<f64>, GridPoint)> =
+                merits.into_iter().zip(points).collect();
             // Stable, so that of equal ones the first stays first.
             ranked.sort_by(|(left, _), (right, _)| {
                 let merit = |value: &Option<f64>| value.unwrap_or(f64::NEG_INFINITY);
@@ -323,7 +324,10 @@ mod tests {
         }
     }
 
-    fn full_best(asked: &[(Share, GridPoint)], merit: impl Fn(&GridPoint) -> Option<f64>) -> GridPoint {
+    fn full_best(
+        asked: &[(Share, GridPoint)],
+        merit: impl Fn(&GridPoint) -> Option<f64>,
+    ) -> GridPoint {
         let full = asked.iter().filter(|(share, _)| *share == Share::Full);
         let merits = full.filter_map(|(_, places)| Some((merit(places)?, places)));
         let best = merits.max_by(|(left, _), (right, _)| left.total_cmp(right));

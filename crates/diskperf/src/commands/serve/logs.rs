@@ -36,7 +36,8 @@ impl Logs {
                 let output = Output::open_beside_table("--record", path)?;
                 let output = output.new_unless(arguments.force, path)?;
                 let output = output.begin(arguments.force)?;
-                let recorder = ServedTraceRecorder::create(output, &arguments.drive, served.size_bytes);
+                let recorder =
+                    ServedTraceRecorder::create(output, &arguments.drive, served.size_bytes);
                 let recorder = recorder.map_err(|error| failed("--record", path, &error))?;
                 served.drive.keep_events();
                 Some((recorder, path.clone()))
