@@ -196,7 +196,7 @@ impl AccuracyCell {
 /// Method by which the value of a free parameter was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParameterOrigin {
+pub enum FreeParameterOrigin {
     /// The value of the parameter comes from a fit to published numbers.
     Fitted,
     /// The value of the parameter was chosen by hand, with published numbers in view.
@@ -206,7 +206,7 @@ pub enum ParameterOrigin {
     Assumed,
 }
 
-impl ParameterOrigin {
+impl FreeParameterOrigin {
     /// Returns the name of the method for a table.
     pub fn word(self) -> &'static str {
         match self {
@@ -231,7 +231,7 @@ pub struct FreeParameter {
     pub source_document: String,
     /// Method by which the parameter's value was chosen.
     #[serde(rename = "choice")]
-    pub origin: ParameterOrigin,
+    pub origin: FreeParameterOrigin,
     /// Ids of the published numbers that the parameter was calibrated on.
     pub cells: Vec<String>,
 }

@@ -383,7 +383,6 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// Creates one candidate for each quantity by which both results are compared.
     fn list_candidates(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
@@ -554,7 +553,6 @@ fn build_side(
     side
 }
 
-/// Returns a modelled result's figure in one quantity, by the protocol's statistic.
 fn select_exact_figure(summary: &ResultSummary, quantity: Quantity) -> Option<f64> {
     let load = summary.load.as_ref();
     let response = || load?.response.as_ref();

@@ -119,7 +119,6 @@ const MISSED_SHARE_MIN: f64 = 0.2;
 /// Share of the difference between two runs by which programs must wait less for missed revolutions
 /// to rule these out as a cause.
 const MISSED_SHARE_DIFFERENCE_MIN: f64 = 0.05;
-/// Maximum number of causes whose evidence a diagnosis lists.
 const EVIDENCE_COUNT_MAX: usize = 3;
 
 /// Condition that ends a program: its work is done, or its time is over.

@@ -13,7 +13,6 @@ enum DisturbanceHandling {
     KeptInBlocks,
 }
 
-/// Returns the repetitions of a result that count by its protocol.
 fn list_counted_repetitions(result: &ProgramResult) -> &[Repetition] {
     let first = result.protocol.discarded as usize;
     result.repetitions.get(first..).unwrap_or_default()

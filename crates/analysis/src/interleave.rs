@@ -11,7 +11,7 @@
 //!
 //! The calculation leaves out seeks, head switches, the bytes of a track's spare sectors, and
 //! contention for memory. The modelled machine has all of these: a caller runs the case of
-//! [`Inputs`] on it and adds a rate for each [`FactorResult::factor`].
+//! [`InterleaveInputs`] on it and adds a rate for each [`FactorResult::factor`].
 
 mod check;
 mod follow;
@@ -78,7 +78,7 @@ pub struct InterleaveReport {
 
 impl InterleaveReport {
     /// Adds the rates of the modelled machine to the calculated ones, one for each of
-    /// [`Interleave::rate_factors`].
+    /// [`InterleaveReport::rate_factors`].
     ///
     /// # Panics
     ///
@@ -220,7 +220,7 @@ fn find_limiting_cost(inputs: &InterleaveInputs, best: u32) -> (LimitingCost, Op
         factors[best].factor
     };
     let terms = inputs.list_interrupt_costs();
-    // Of terms that move it alike, the first in the order of `Term::ALL`.
+    // Of terms that move it alike, the first in the order of `InterruptCost::ALL`.
     let moved = terms
         .iter()
         .map(|term| (*term, best_with(&|other| other != *term)))

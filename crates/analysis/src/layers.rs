@@ -5,8 +5,8 @@
 //!
 //! | part | from | what it is |
 //! |---|---|---|
-//! | [`CallPart::Call`] | `null` | entry into the kernel and back, the way to the driver, the timing and the program's loop; `/dev/null` returns no byte |
-//! | [`CallPart::Clear`] | `zero` - `null` | filling the buffer. `/dev/zero` clears memory and reads none, so this is *not* the copy; it is a floor under it |
+//! | [`CallPart::SystemCall`] | `null` | entry into the kernel and back, the way to the driver, the timing and the program's loop; `/dev/null` returns no byte |
+//! | [`CallPart::ClearBuffer`] | `zero` - `null` | filling the buffer. `/dev/zero` clears memory and reads none, so this is *not* the copy; it is a floor under it |
 //! | [`CallPart::LookUpAndCopy`] | `cached` - `null` | finding the pages in the cache and copying them out. The two happen in turn, page by page, and no layer separates them |
 //! | [`CallPart::MissHandling`] | CPU of `dropped` - CPU of `cached` | what a miss costs the CPU: page allocation, read-ahead, file system map, block layer, driver |
 //! | [`CallPart::KernelPath`] | CPU of the layer - CPU of `null` | the same for a layer that no cached layer stands below: all that the kernel does beyond the bare call |
@@ -143,14 +143,15 @@ impl CostEstimate {
     /// Estimates a part from the mean of one sample; `None` without values.
     fn from_sample(part: CallPart, sample: &[f64]) -> Option<Self> {
         let half_width = mean_interval(sample, CONFIDENCE_LEVEL)
-            .map(|(center, _, high)| (high - center) * drift::widening_factor(&[sample]));
+            .map(|interval| (interval.high - interval.center) * drift::widening_factor(&[sample]));
         Some(Self::new(part, mean(sample)?, half_width))
     }
 
     /// Estimates a part from the difference of two means; `None` if either sample has no values.
     fn from_difference(part: CallPart, upper: &[f64], lower: &[f64]) -> Option<Self> {
-        let half_width = welch_interval(lower, upper, CONFIDENCE_LEVEL)
-            .map(|(center, _, high)| (high - center) * drift::widening_factor(&[lower, upper]));
+        let half_width = welch_interval(lower, upper, CONFIDENCE_LEVEL).map(|interval| {
+            (interval.high - interval.center) * drift::widening_factor(&[lower, upper])
+        });
         Some(Self::new(part, mean(upper)? - mean(lower)?, half_width))
     }
 }

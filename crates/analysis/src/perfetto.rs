@@ -17,15 +17,12 @@ use schema::{
 };
 use std::collections::BTreeMap;
 
-/// Time slice of a track, with a name and the slices inside it.
 struct TrackSlice {
     start: Nanoseconds,
     end: Nanoseconds,
     name: String,
-    /// Id of the flow that starts at the slice, and of the flow that ends there.
     flow_ids: (Option<u64>, Option<u64>),
     nested_slices: Vec<TrackSlice>,
-    /// Annotations of the slice, by name, such as the sector of a request.
     annotations: Vec<(&'static str, u64)>,
 }
 
@@ -183,7 +180,6 @@ impl PacketWriter {
         }
     }
 
-    /// Writes slices to a track, and to further tracks of the same name where slices overlap.
     fn add_lane_tracks(&mut self, group: u64, name: &str, mut slices: Vec<TrackSlice>) {
         slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end)));
         let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();
@@ -295,7 +291,6 @@ fn is_platter_stage(stage: Stage) -> bool {
     )
 }
 
-/// Returns the slices of requests in the selected stages.
 fn build_stage_slices(
     requests: &[&TracedRequest],
     drive: Option<u32>,
@@ -342,7 +337,6 @@ fn format_request_title(request: &TracedRequest, trace: &Trace) -> String {
     format!("{what} {size} at sector {}", request.sector)
 }
 
-/// Returns the slice of a request with its stages inside.
 fn build_request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
     let parts = request.parts();
     TrackSlice {

@@ -231,7 +231,7 @@ pub struct MispredictedRequest {
     pub measured_ms: f64,
     /// Service time of the request in the model, in ms.
     pub modelled_ms: f64,
-    /// Description of the cause, as in [`Remaining`].
+    /// Description of the cause, as in [`RemainingError`].
     pub cause: String,
     /// Delay of the arm's arrival, relative to the model, that the measured revolution requires, in
     /// ms; negative for an earlier arrival. Only for errors of whole revolutions.

@@ -183,6 +183,17 @@ fn take_logarithms(values: &[f64]) -> Option<Vec<f64>> {
         .collect()
 }
 
+/// Interval with the estimate that it surrounds, in the unit of the values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CenteredInterval {
+    /// Estimate that the interval surrounds: a median, a mean or a difference.
+    pub center: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
 pub(crate) fn are_all_equal(values: &[f64]) -> bool {
     values.windows(2).all(|pair| pair[0] == pair[1])
 }
@@ -190,7 +201,7 @@ pub(crate) fn are_all_equal(values: &[f64]) -> bool {
 /// Returns the 95 % interval of the median of positive `values`, in the order of running.
 ///
 /// Six or more values get a bootstrap; two to five get Student's t on the logarithms, as
-/// [`Interval::method`] shows. `None` for fewer than two values, where one is not positive and
+/// [`ConfidenceInterval::method`] shows. `None` for fewer than two values, where one is not positive and
 /// finite, or where they differ so much that the upper end overflows. Both intervals are widened
 /// for drift.
 pub fn median_interval(values: &[f64]) -> Option<ConfidenceInterval> {
@@ -204,7 +215,7 @@ pub fn median_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let (low, high) = if are_all_equal(values) {
         (values[0], values[0])
     } else {
-        let (center, low, high) = match method {
+        let CenteredInterval { center, low, high } = match method {
             IntervalMethod::StudentLog => student::mean_interval(&logs, CONFIDENCE_LEVEL)?,
             _ => bootstrap::median_interval(&logs, CONFIDENCE_LEVEL)?,
         };

@@ -2,7 +2,7 @@
 //! per block.
 
 use crate::linear::NormalEquations;
-use diskperf_device::disk::overheads::Before;
+use diskperf_device::disk::overheads::PrecedingState;
 
 /// Service time as a linear function of the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,11 +14,11 @@ pub(crate) struct LinearCost {
 }
 
 /// Circumstances for which the drive model has a separate constant, with their parameter names.
-pub(crate) const PREDECESSOR_KEYS: [(Before, &str); 4] = [
-    (Before::Read, "after_read"),
-    (Before::Write, "after_write"),
-    (Before::Sequential, "sequential"),
-    (Before::ReadingAhead, "reading_ahead"),
+pub(crate) const PREDECESSOR_KEYS: [(PrecedingState, &str); 4] = [
+    (PrecedingState::AfterRead, "after_read"),
+    (PrecedingState::AfterWrite, "after_write"),
+    (PrecedingState::Sequential, "sequential"),
+    (PrecedingState::ReadingAhead, "reading_ahead"),
 ];
 
 const POINTS_MIN: usize = 12;

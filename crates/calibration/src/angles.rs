@@ -39,11 +39,11 @@ impl AngleSource {
     pub(crate) fn block_angle(&self, place: &BlockAddress) -> f64 {
         match (self, place.in_zone) {
             (AngleSource::Fitted(skews), Some(at)) => {
-                skews.zone_origins[at.zone]
-                    + f64::from(at.order) * skews.track_skew
-                    + f64::from(at.cylinder) * skews.cylinder_skew
-                    + f64::from(at.range) * skews.spare_range_steps[at.zone]
-                    + at.within
+                skews.zone_origins[at.zone_index]
+                    + f64::from(at.track_in_range) * skews.track_skew
+                    + f64::from(at.cylinder_in_zone) * skews.cylinder_skew
+                    + f64::from(at.range_index) * skews.spare_range_steps[at.zone_index]
+                    + at.angle_in_zone
             }
             _ => place.specified_angle,
         }
@@ -172,7 +172,10 @@ fn to_samples(
         completion_us: reference.completion_us,
         zone: match angles {
             AngleSource::FromFile => 0,
-            AngleSource::Fitted(_) => reference.block_address.in_zone.map_or(0, |at| at.zone),
+            AngleSource::Fitted(_) => reference
+                .block_address
+                .in_zone
+                .map_or(0, |at| at.zone_index),
         },
         phase: reference.first_block_rev(period_us, crossing_us)
             - angles.block_angle(&reference.block_address),

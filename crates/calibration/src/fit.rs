@@ -24,13 +24,13 @@ use crate::replay::{ReplayedRequest, ServedRequest, replay_each, replay_requests
 use crate::rules::{ChosenReadCache, ReadCacheSearch};
 use crate::score::Score;
 use diskperf_device::disk::cache::{
-    AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, WriteCacheSpecification,
+    KeepAfterRead, KeepAfterWrite, ReadAheadScope, ReadAheadTrigger, WriteCacheSpecification,
 };
-use diskperf_device::disk::device::{Answer, Disk, DiskSpecification};
+use diskperf_device::disk::device::{AnswerSource, Disk, DiskSpecification};
 use diskperf_device::disk::mechanism::Mechanism;
-use diskperf_device::disk::overheads::{After, Before};
+use diskperf_device::disk::overheads::{OverheadByState, PrecedingState};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_diskspecs::phase::{self, PhaseAssumptions, RotationalPhase, ThinkPosition};
 use diskperf_diskspecs::trace::{ValidationOperation, ValidationRequest};
 use diskperf_diskspecs::{FastWriteSupport, SpecifiedDrive};
@@ -129,7 +129,7 @@ pub fn calibrate(
     options: FitOptions,
 ) -> Result<Calibration, CalibrationError> {
     let filed = entry::drive_specification(drive)?;
-    let device = Disk::new(&filed, Turn::ZERO);
+    let device = Disk::new(&filed, RotationAngle::ZERO);
     let device = device.map_err(|error| CalibrationError::InvalidDrive {
         why: error.to_string(),
     })?;
@@ -198,9 +198,12 @@ pub fn calibrate(
     let (fitted_score, replayed) = score(&work.disk);
     let held = all[half..].iter().filter(|placed| is_fast(placed));
     let held = held.filter(|placed| placed.request.operation == ValidationOperation::Read);
-    let modelled = replayed[half..]
-        .iter()
-        .filter(|one| matches!(one.cache_answer, Answer::Buffer | Answer::ReadAhead));
+    let modelled = replayed[half..].iter().filter(|one| {
+        matches!(
+            one.cache_answer,
+            AnswerSource::Buffer | AnswerSource::ReadAhead
+        )
+    });
     Ok(Calibration {
         nominal_period_us: nominal_us,
         agreement: turning
@@ -256,7 +259,7 @@ pub fn score_disk(
     requests: &[ValidationRequest],
     think: ThinkPosition,
 ) -> Score {
-    let device = Disk::new(disk, Turn::ZERO).unwrap_or_else(|error| panic!("{error}"));
+    let device = Disk::new(disk, RotationAngle::ZERO).unwrap_or_else(|error| panic!("{error}"));
     let all = locate_requests(device.mechanism().layout(), requests);
     let all = all.unwrap_or_else(|beyond| panic!("{beyond}"));
     let half = all.len() / 2;

@@ -2,12 +2,12 @@
 
 use crate::entry::{EntryWriter, ZONE_COLUMNS};
 use diskperf_device::disk::cache::{
-    AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
+    KeepAfterRead, KeepAfterWrite, ReadAheadScope, ReadAheadTrigger, ReadCacheSpecification,
 };
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::layout::ZoneSpecification;
-use diskperf_device::disk::link::Delivery;
-use diskperf_device::disk::overheads::After;
+use diskperf_device::disk::link::ReadDelivery;
+use diskperf_device::disk::overheads::OverheadByState;
 use diskperf_device::disk::seek::SeekSpecification;
 
 /// Returns the keys in which `fitted` differs from `filed`, as a layer over the entry `name` of the
@@ -113,9 +113,9 @@ impl LayerWriter {
     fn write_firmware(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
         let (old, new) = (&filed.overheads, &fitted.overheads);
         for (kind, old, new) in [
-            ("read_hit", &old.read_hit, &new.read_hit),
-            ("read_miss", &old.read_miss, &new.read_miss),
-            ("write", &old.write, &new.write),
+            ("read_hit", &old.read_hit_ms, &new.read_hit_ms),
+            ("read_miss", &old.read_miss_ms, &new.read_miss_ms),
+            ("write", &old.write_ms, &new.write_ms),
         ] {
             self.write_overheads(kind, old, new);
         }
@@ -136,7 +136,7 @@ impl LayerWriter {
         }
     }
 
-    fn write_overheads(&mut self, kind: &str, old: &After, new: &After) {
+    fn write_overheads(&mut self, kind: &str, old: &OverheadByState, new: &OverheadByState) {
         let key = |circumstances: &str| format!("{kind}{circumstances}_ms");
         self.write_number(&key(""), old.after_read_ms, new.after_read_ms);
         let after_write = key("_after_write");
@@ -165,8 +165,8 @@ impl LayerWriter {
         }
         self.write_number("link_overhead_ms", old.overhead_ms, new.overhead_ms);
         self.write_number("link_reconnect_ms", old.reconnect_ms, new.reconnect_ms);
-        if let Delivery::Reconnected { share } = new.delivery
-            && old.delivery != new.delivery
+        if let ReadDelivery::Reconnected { share } = new.read_delivery
+            && old.read_delivery != new.read_delivery
         {
             self.entry.write_number("link_read_share", share);
         }
@@ -182,59 +182,63 @@ impl LayerWriter {
         self.write_integer("cache_segments", old.segments.into(), new.segments.into());
         let segment = bytes(new.segment_sectors);
         self.write_integer("segment_bytes", bytes(old.segment_sectors), segment);
-        if old.read_ahead != new.read_ahead {
+        if old.read_ahead_scope != new.read_ahead_scope {
             self.entry.write_word(
                 "read_ahead",
-                match new.read_ahead {
-                    ReadAhead::None => "none",
-                    ReadAhead::TrackEnd => "track_end",
-                    ReadAhead::WholeTrack => "whole_track",
-                    ReadAhead::CylinderEnd => "cylinder_end",
-                    ReadAhead::Limit => "limit",
-                    ReadAhead::NextTrackEnd => "next_track_end",
+                match new.read_ahead_scope {
+                    ReadAheadScope::None => "none",
+                    ReadAheadScope::TrackEnd => "track_end",
+                    ReadAheadScope::WholeTrack => "whole_track",
+                    ReadAheadScope::CylinderEnd => "cylinder_end",
+                    ReadAheadScope::Limit => "limit",
+                    ReadAheadScope::NextTrackEnd => "next_track_end",
                 },
             );
         }
-        if old.limit_from != new.limit_from {
+        if old.limit_reference != new.limit_reference {
             // The fit counts from the end.
             self.entry.write_word("read_ahead_from", "request_end");
         }
-        let most = |of: &ReadCacheSpecification| bytes(of.most_ahead_sectors.unwrap_or(0));
+        let most = |of: &ReadCacheSpecification| bytes(of.read_ahead_sectors_max.unwrap_or(0));
         self.write_integer("read_ahead_bytes", most(old), most(new));
-        if old.read_ahead_after != new.read_ahead_after {
-            let after = match new.read_ahead_after {
-                ReadAheadAfter::AnyRead => "any_read",
-                ReadAheadAfter::SequentialRead => "sequential_read",
+        if old.read_ahead_trigger != new.read_ahead_trigger {
+            let after = match new.read_ahead_trigger {
+                ReadAheadTrigger::AnyRead => "any_read",
+                ReadAheadTrigger::SequentialRead => "sequential_read",
             };
             self.entry.write_word("read_ahead_after", after);
         }
-        if old.after_read != new.after_read {
-            let left = match new.after_read {
-                AfterRead::All => "all",
-                AfterRead::Ahead => "ahead",
+        if old.keep_after_read != new.keep_after_read {
+            let left = match new.keep_after_read {
+                KeepAfterRead::WholeSegment => "all",
+                KeepAfterRead::ReadAheadOnly => "ahead",
             };
             self.entry.write_word("segment_after_read", left);
         }
-        if old.after_write != new.after_write {
-            let what = match new.after_write {
-                AfterWrite::DropsOverlapping => "drops_overlapping",
-                AfterWrite::DropsAll => "drops_all",
-                AfterWrite::Updates => "updates",
+        if old.keep_after_write != new.keep_after_write {
+            let what = match new.keep_after_write {
+                KeepAfterWrite::DropsOverlapping => "drops_overlapping",
+                KeepAfterWrite::DropsAll => "drops_all",
+                KeepAfterWrite::Updates => "updates",
             };
             self.entry.write_word("segment_after_write", what);
         }
         for (key, old, new) in [
             (
                 "keep_passing_sectors",
-                old.keep_passing_sectors,
-                new.keep_passing_sectors,
+                old.keeps_passing_sectors,
+                new.keeps_passing_sectors,
             ),
             (
                 "read_ahead_after_hit",
-                old.read_ahead_after_hit,
-                new.read_ahead_after_hit,
+                old.resumes_after_hit,
+                new.resumes_after_hit,
             ),
-            ("keep_written", old.keep_written, new.keep_written),
+            (
+                "keep_written",
+                old.keeps_written_sectors,
+                new.keeps_written_sectors,
+            ),
         ] {
             self.write_flag(key, old, new);
         }
@@ -249,27 +253,27 @@ impl LayerWriter {
         for (key, old, new) in [
             (
                 "write_cache_bytes",
-                old.map(|of| bytes(of.most_sectors)),
-                bytes(new.most_sectors),
+                old.map(|of| bytes(of.sectors_max)),
+                bytes(new.sectors_max),
             ),
             (
                 "write_cache_extents",
-                old.map(|of| of.most_extents.into()),
-                new.most_extents.into(),
+                old.map(|of| of.extents_max.into()),
+                new.extents_max.into(),
             ),
             (
                 "destage_bytes",
-                old.map(|of| bytes(of.most_destaged_sectors.into())),
-                bytes(new.most_destaged_sectors.into()),
+                old.map(|of| bytes(of.destage_sectors_max.into())),
+                bytes(new.destage_sectors_max.into()),
             ),
         ] {
             if old != Some(new) {
                 self.entry.write_integer(key, new);
             }
         }
-        if old.map(|of| of.appending_only) != Some(new.appending_only) {
+        if old.map(|of| of.accepts_appends_only) != Some(new.accepts_appends_only) {
             let key = "write_cache_appending_only";
-            self.entry.write_flag(key, new.appending_only);
+            self.entry.write_flag(key, new.accepts_appends_only);
         }
     }
 }
@@ -284,6 +288,6 @@ fn zone_row(zone: &ZoneSpecification) -> Vec<f64> {
         zone.cylinder_skew_rev,
         zone.range_skew_rev,
         zone.dead_sectors as f64,
-        zone.spares as f64,
+        zone.spare_sectors as f64,
     ]
 }

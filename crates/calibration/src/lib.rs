@@ -26,7 +26,7 @@ mod replay;
 mod rules;
 mod score;
 
-pub use diskperf_device::disk::device::Answer;
+pub use diskperf_device::disk::device::AnswerSource;
 pub use fit::{Calibration, CalibrationError, FitOptions, calibrate, score_disk};
 pub use guard::FitStage;
 pub use layer::render_layer;

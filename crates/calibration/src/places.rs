@@ -1,6 +1,6 @@
 //! Requests of a trace with the physical places of their blocks.
 
-use diskperf_device::disk::layout::{self, InZone, Layout};
+use diskperf_device::disk::layout::{self, Layout, ZonePosition};
 use diskperf_diskspecs::trace::ValidationRequest;
 
 /// Physical place of a block.
@@ -15,22 +15,22 @@ pub(crate) struct BlockAddress {
     /// Angle of the sector according to the drive's files, in revolutions.
     pub specified_angle: f64,
     /// Position in the zone; `None` if the layout has no zone skews.
-    pub in_zone: Option<InZone>,
+    pub in_zone: Option<ZonePosition>,
 }
 
 impl BlockAddress {
     pub(crate) fn locate(layout: &Layout, block: u64) -> BlockAddress {
-        let place = layout.locate(block);
+        let place = layout.position_of(block);
         BlockAddress {
             cylinder: place.cylinder,
             head: place.head,
             sectors_per_track: place.sectors_per_track,
-            specified_angle: place.start.revolutions(),
-            in_zone: layout.in_zone(block),
+            specified_angle: place.start_angle.to_revolutions(),
+            in_zone: layout.zone_position_of(block),
         }
     }
 
-    fn is_on_same_track(&self, other: &layout::Place) -> bool {
+    fn is_on_same_track(&self, other: &layout::SectorPosition) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 }
@@ -120,10 +120,10 @@ fn locate_request(layout: &Layout, request: &ValidationRequest) -> Option<Locate
     let mut pieces: Vec<RequestPiece> = Vec::new();
     let mut block = request.first_block;
     while block < end {
-        let run = layout.run(block);
-        let blocks = run.sectors.min((end - block) as u32);
+        let run = layout.run_at(block);
+        let blocks = run.sector_count.min((end - block) as u32);
         match pieces.last_mut() {
-            Some(piece) if piece.address.is_on_same_track(&run.place) => {
+            Some(piece) if piece.address.is_on_same_track(&run.position) => {
                 piece.block_count += blocks
             }
             _ => pieces.push(RequestPiece {

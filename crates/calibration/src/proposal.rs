@@ -8,9 +8,9 @@ use crate::angles::AngleSource;
 use crate::arrival::{ArrivalCorrection, FittedArrival, SEEK_TERMS, added_to_seek_us, term_index};
 use crate::replay::us_from_time;
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_device::disk::link::Delivery;
+use diskperf_device::disk::link::ReadDelivery;
 use diskperf_device::disk::mechanism::Mechanism;
-use diskperf_device::disk::overheads::After;
+use diskperf_device::disk::overheads::OverheadByState;
 use diskperf_device::disk::seek::SeekSpecification;
 
 const BLOCK_BYTES: f64 = 512.0;
@@ -40,23 +40,23 @@ pub(crate) fn merge_overheads(disk: &mut DiskSpecification) {
     let link_ms = disk.link.overhead_ms;
     let overheads = &mut disk.overheads;
     for (after, end_ms) in [
-        (&mut overheads.read_hit, overheads.read_completion_ms),
-        (&mut overheads.read_miss, overheads.read_completion_ms),
-        (&mut overheads.write, 0.0),
+        (&mut overheads.read_hit_ms, overheads.read_completion_ms),
+        (&mut overheads.read_miss_ms, overheads.read_completion_ms),
+        (&mut overheads.write_ms, 0.0),
     ] {
         shift_overhead(after, (link_ms + end_ms) * 1e3);
     }
     overheads.read_completion_ms = 0.0;
     (disk.link.overhead_ms, disk.link.reconnect_ms) = (0.0, 0.0);
-    if let Delivery::Reconnected { share } = &mut disk.link.delivery {
+    if let ReadDelivery::Reconnected { share } = &mut disk.link.read_delivery {
         *share = 0.0;
     }
 }
 
 /// Adds a time in microseconds to all constants of a kind of command; results below 0 become 0.
-pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
+pub(crate) fn shift_overhead(after: &mut OverheadByState, by_us: f64) {
     let shifted = |time: f64| nonnegative_ms(time * 1e3 + by_us);
-    *after = After {
+    *after = OverheadByState {
         after_read_ms: shifted(after.after_read_ms),
         after_write_ms: shifted(after.after_write_ms),
         sequential_ms: after.sequential_ms.map(shifted),
@@ -69,7 +69,7 @@ pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
 /// a different angle in each zone.
 pub(crate) fn propose_angles(disk: &mut DiskSpecification, angles: &AngleSource) {
     let layout = &mut disk.mechanism.layout;
-    let other_tracks = f64::from(layout.surfaces - 1);
+    let other_tracks = f64::from(layout.surface_count - 1);
     for (number, zone) in layout.zones.iter_mut().enumerate() {
         if let AngleSource::Fitted(skews) = angles {
             zone.track_skew_rev = skews.track_skew.rem_euclid(1.0);
@@ -140,9 +140,9 @@ impl ArrivalTerms {
         }
     }
 
-    fn command_overhead(&self, earlier_us: f64) -> After {
+    fn command_overhead(&self, earlier_us: f64) -> OverheadByState {
         let constant = self.constant_us - earlier_us;
-        After {
+        OverheadByState {
             after_read_ms: nonnegative_ms(constant),
             after_write_ms: nonnegative_ms(constant + self.after_write_us),
             sequential_ms: None,
@@ -163,7 +163,7 @@ pub(crate) fn propose_arrivals(
     let filed_mechanism = &filed.0.mechanism;
     let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
     let reads = ArrivalTerms::new(read, filed_mechanism.head_switch_ms * 1e3);
-    disk.overheads.read_miss = reads.command_overhead(sector_us);
+    disk.overheads.read_miss_ms = reads.command_overhead(sector_us);
     let mechanism = &mut disk.mechanism;
     mechanism.same_track_ms[0] = nonnegative_ms(reads.same_track_us);
     mechanism.head_switch_ms = nonnegative_ms(reads.head_switch_us);
@@ -176,7 +176,7 @@ pub(crate) fn propose_arrivals(
     // its data come by the time that the firmware takes for them.
     let rate = bytes_per_s(sector_us + writes.block_us.max(0.0));
     disk.link.write_bytes_per_s = Some(rate);
-    disk.overheads.write = writes.command_overhead(sector_us);
+    disk.overheads.write_ms = writes.command_overhead(sector_us);
     disk.overheads.write_sector_ms = nonnegative_ms(writes.block_us);
     // What a write's change of the head takes longer than a read's: its settling, which
     // seeks of writes have too.
@@ -201,11 +201,11 @@ fn fitted_seeks(
         false => 0.0,
     };
     let time = |distance: u32| {
-        let filed_us = us_from_time(arm.seek().between(0, distance, write)) + settle_us;
+        let filed_us = us_from_time(arm.seek_curve().time_between(0, distance, write)) + settle_us;
         let time_us = filed_us + added_to_seek_us(arrival, distance) - seek_offset_us;
         (distance, nonnegative_ms(time_us))
     };
-    let last = arm.layout().cylinders().saturating_sub(1).max(1);
+    let last = arm.layout().cylinder_count().saturating_sub(1).max(1);
     let mut distances = std::collections::BTreeSet::from([last]);
     if let SeekSpecification::Table { points } = &filed.mechanism.seek {
         distances.extend(points.iter().map(|(cylinders, _)| *cylinders));

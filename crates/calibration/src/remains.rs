@@ -9,7 +9,7 @@ mod suppose;
 use crate::arrival::JITTER_US;
 use crate::places::LocatedRequest;
 use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us_from_time};
-use diskperf_device::disk::device::{Answer, DiskSpecification};
+use diskperf_device::disk::device::{AnswerSource, DiskSpecification};
 use diskperf_diskspecs::phase::ThinkPosition;
 use diskperf_diskspecs::trace::ValidationOperation;
 use suppose::{HiddenState, explain_by_hidden_state};
@@ -192,14 +192,14 @@ impl RequestError<'_> {
             arrival_off_us <= PREDICTED_US_MAX && self.error_us.abs() > self.period_us / 2.0;
         let made_up_us = wrap_us(self.replay_lead_us + self.error_us, self.period_us);
         let is_read = self.request.request.operation == ValidationOperation::Read;
-        match self.served.observation.answer {
-            Answer::Medium if is_read && self.is_fast => {
+        match self.served.observation.answer_source {
+            AnswerSource::Media if is_read && self.is_fast => {
                 (PredictionErrorCause::UnpredictedHit, None)
             }
-            Answer::Buffer | Answer::ReadAhead if is_read && !self.is_fast => {
+            AnswerSource::Buffer | AnswerSource::ReadAhead if is_read && !self.is_fast => {
                 (PredictionErrorCause::UnpredictedMiss, None)
             }
-            Answer::Medium if is_whole => match self.required_shift_us() {
+            AnswerSource::Media if is_whole => match self.required_shift_us() {
                 Some(arrival_off_us)
                     if arrival_off_us.abs() <= ARRIVAL_SCATTER_DEVIATIONS * JITTER_US =>
                 {
@@ -221,7 +221,7 @@ impl RequestError<'_> {
                     (cause, needed_us)
                 }
             },
-            Answer::Medium
+            AnswerSource::Media
                 if self.replay_lead_us.abs() > PREDICTED_US_MAX
                     && made_up_us.abs() <= PREDICTED_US_MAX =>
             {
@@ -236,8 +236,8 @@ impl RequestError<'_> {
     fn required_shift_us(&self) -> Option<f64> {
         let access = self.served.observation.access?;
         let (arrives_us, first_us) = (
-            us_from_time(access.arrives),
-            us_from_time(access.first_passes),
+            us_from_time(access.arrival),
+            us_from_time(access.first_sector_passing),
         );
         let turns = (self.error_us / self.period_us).round();
         // The sector that was measured passes so many turns before the modelled one: the arm is

@@ -2,8 +2,8 @@
 //! the trace's pause from the modelled completion before it, or at the measured issue times.
 
 use crate::places::LocatedRequest;
-use diskperf_device::disk::device::{Answer, Disk, DiskSpecification, Observation};
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::device::{AnswerSource, Disk, DiskSpecification, Observation};
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, Requests};
 use diskperf_diskspecs::phase::ThinkPosition;
 use diskperf_diskspecs::trace;
@@ -15,7 +15,7 @@ pub struct ReplayedRequest {
     /// Modelled time from issue to completion, in microseconds.
     pub service_us: f64,
     /// Source of the answer: buffer or medium.
-    pub cache_answer: Answer,
+    pub cache_answer: AnswerSource,
     /// Whether the actuator was destaging writes when the drive started the request.
     pub has_waited_for_write: bool,
 }
@@ -51,9 +51,9 @@ impl SteppedReplay {
     ///
     /// If the specification contradicts itself.
     pub(crate) fn new(specification: &DiskSpecification) -> SteppedReplay {
-        let disk = Disk::new(specification, Turn::ZERO);
+        let disk = Disk::new(specification, RotationAngle::ZERO);
         let mut disk = disk.unwrap_or_else(|error| panic!("a fitted disk: {error}"));
-        disk.observe();
+        disk.start_observing();
         SteppedReplay {
             disk,
             requests: Requests::default(),
@@ -79,7 +79,7 @@ impl SteppedReplay {
         self.run_until(issue);
         let issue = self.now;
         let sector_bytes = self.disk.sector_bytes() as usize;
-        let most = self.disk.most_bytes().unwrap_or(usize::MAX) / sector_bytes;
+        let most = self.disk.request_bytes_max().unwrap_or(usize::MAX) / sector_bytes;
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let mut seen = None;
         let (mut sector, mut left) = (request.first_block, request.block_count);
@@ -92,14 +92,14 @@ impl SteppedReplay {
                 ..Request::default()
             };
             let id = self.requests.issue(command);
-            self.disk.take(self.now, &mut self.requests, id);
-            while !self.disk.has_done() {
+            self.disk.accept_request(self.now, &mut self.requests, id);
+            while !self.disk.has_completed_requests() {
                 let next = self.disk.next_event().expect("a command is in flight");
                 self.now = self.now.max(next);
                 self.disk.advance(next, &mut self.requests);
             }
-            while let Some(done) = self.disk.take_done() {
-                self.requests.take(done);
+            while let Some(done) = self.disk.take_completed_request() {
+                self.requests.take_request(done);
             }
             seen = seen.or(self.disk.observation());
             (sector, left) = (sector + u64::from(sectors), left - sectors);
@@ -112,7 +112,7 @@ impl SteppedReplay {
 }
 
 fn device_operation(request: &trace::ValidationRequest) -> Operation {
-    Operation::of(request.operation == trace::ValidationOperation::Write)
+    Operation::from_direction(request.operation == trace::ValidationOperation::Write)
 }
 
 /// Replays requests from the first one on. The first pause counts from time 0, and later ones from
@@ -126,8 +126,8 @@ pub(crate) fn replay_requests(
     replay_with_state(specification, placed, think, |served, _| {
         replayed.push(ReplayedRequest {
             service_us: served.service_us,
-            cache_answer: served.observation.answer,
-            has_waited_for_write: served.observation.arm_is_busy,
+            cache_answer: served.observation.answer_source,
+            has_waited_for_write: served.observation.was_arm_busy,
         });
     });
     replayed

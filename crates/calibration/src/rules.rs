@@ -3,9 +3,10 @@
 use crate::places::LocatedRequest;
 use crate::replay::replay_each;
 use diskperf_device::disk::cache::{
-    AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
+    KeepAfterRead, KeepAfterWrite, LimitReference, ReadAheadScope, ReadAheadTrigger,
+    ReadCacheSpecification,
 };
-use diskperf_device::disk::device::{Answer, DiskSpecification};
+use diskperf_device::disk::device::{AnswerSource, DiskSpecification};
 use diskperf_diskspecs::phase::ThinkPosition;
 use diskperf_diskspecs::trace::ValidationOperation;
 
@@ -56,10 +57,10 @@ impl ReadCacheSearch<'_> {
         let mut wrong = 0;
         replay_each(&disk, self.placed, self.think, |placed, served| {
             let request = &placed.request;
-            let is_wrong = match (request.operation, served.observation.answer) {
+            let is_wrong = match (request.operation, served.observation.answer_source) {
                 (ValidationOperation::Write, _) => false,
-                (_, Answer::Buffer) => !(self.is_fast)(placed),
-                (_, Answer::Medium) => (self.is_fast)(placed),
+                (_, AnswerSource::Buffer) => !(self.is_fast)(placed),
+                (_, AnswerSource::Media) => (self.is_fast)(placed),
                 // What has still to come may be slow or fast.
                 _ => (served.service_us - request.service_us).abs() > half_us,
             };
@@ -137,7 +138,7 @@ impl ReadCacheSearch<'_> {
         (errors, rule): (usize, ReadCacheSpecification),
         sizes: TrackSizes,
     ) -> ChosenReadCache {
-        if !has_sector_limit(rule.read_ahead) {
+        if !has_sector_limit(rule.read_ahead_scope) {
             return ChosenReadCache {
                 read_cache: rule,
                 limits: (0, 0),
@@ -145,10 +146,10 @@ impl ReadCacheSearch<'_> {
         }
         let with = |sectors: u32| {
             let mut other = rule.clone();
-            set_extent(&mut other, (rule.read_ahead, sectors), sizes);
+            set_extent(&mut other, (rule.read_ahead_scope, sectors), sizes);
             other
         };
-        let mut best = (errors, rule.most_ahead_sectors.unwrap_or(0));
+        let mut best = (errors, rule.read_ahead_sectors_max.unwrap_or(0));
         for step in [(best.1 / 32).max(1), 1] {
             let from = best.1.saturating_sub(16 * step);
             for sectors in (0..=32).map(|at| from + at * step) {
@@ -186,10 +187,10 @@ fn largest_good_limit(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
 }
 
 /// Tests whether this kind of read-ahead also stops at a number of sectors.
-fn has_sector_limit(read_ahead: ReadAhead) -> bool {
+fn has_sector_limit(read_ahead: ReadAheadScope) -> bool {
     match read_ahead {
-        ReadAhead::Limit | ReadAhead::TrackEnd | ReadAhead::CylinderEnd => true,
-        ReadAhead::None | ReadAhead::WholeTrack | ReadAhead::NextTrackEnd => false,
+        ReadAheadScope::Limit | ReadAheadScope::TrackEnd | ReadAheadScope::CylinderEnd => true,
+        ReadAheadScope::None | ReadAheadScope::WholeTrack | ReadAheadScope::NextTrackEnd => false,
     }
 }
 
@@ -197,23 +198,23 @@ fn has_sector_limit(read_ahead: ReadAhead) -> bool {
 /// for the read-ahead and for tracks read completely.
 fn set_extent(
     rule: &mut ReadCacheSpecification,
-    (read_ahead, sectors): (ReadAhead, u32),
+    (read_ahead, sectors): (ReadAheadScope, u32),
     sizes: TrackSizes,
 ) {
-    rule.read_ahead = match (read_ahead, sectors) {
-        (ReadAhead::Limit, 0) => ReadAhead::None,
+    rule.read_ahead_scope = match (read_ahead, sectors) {
+        (ReadAheadScope::Limit, 0) => ReadAheadScope::None,
         (other, _) => other,
     };
     if has_sector_limit(read_ahead) {
-        rule.most_ahead_sectors = Some(sectors);
-        rule.limit_from = LimitFrom::RequestEnd;
+        rule.read_ahead_sectors_max = Some(sectors);
+        rule.limit_reference = LimitReference::RequestEnd;
     }
     let room = match read_ahead {
-        ReadAhead::Limit | ReadAhead::CylinderEnd => sectors,
-        ReadAhead::TrackEnd => sectors.min(sizes.track_sectors),
-        ReadAhead::NextTrackEnd => 2 * sizes.track_sectors,
-        ReadAhead::WholeTrack => sizes.track_sectors,
-        ReadAhead::None => 0,
+        ReadAheadScope::Limit | ReadAheadScope::CylinderEnd => sectors,
+        ReadAheadScope::TrackEnd => sectors.min(sizes.track_sectors),
+        ReadAheadScope::NextTrackEnd => 2 * sizes.track_sectors,
+        ReadAheadScope::WholeTrack => sizes.track_sectors,
+        ReadAheadScope::None => 0,
     };
     rule.segment_sectors = sizes.segment_sectors.max(room);
 }
@@ -222,14 +223,18 @@ fn set_extent(
 /// read-ahead, in what a segment keeps, and in what a write invalidates.
 fn initial_rules(filed: &ReadCacheSpecification, sizes: TrackSizes) -> Vec<ReadCacheSpecification> {
     let mut all = vec![filed.clone()];
-    for read_ahead in [ReadAhead::Limit, ReadAhead::TrackEnd, ReadAhead::WholeTrack] {
-        for after in [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead] {
-            for left in [AfterRead::All, AfterRead::Ahead] {
-                for write in [AfterWrite::DropsOverlapping, AfterWrite::DropsAll] {
+    for read_ahead in [
+        ReadAheadScope::Limit,
+        ReadAheadScope::TrackEnd,
+        ReadAheadScope::WholeTrack,
+    ] {
+        for after in [ReadAheadTrigger::AnyRead, ReadAheadTrigger::SequentialRead] {
+            for left in [KeepAfterRead::WholeSegment, KeepAfterRead::ReadAheadOnly] {
+                for write in [KeepAfterWrite::DropsOverlapping, KeepAfterWrite::DropsAll] {
                     let mut start = filed.clone();
                     start.segments = start.segments.max(1);
-                    start.read_ahead_after = after;
-                    (start.after_read, start.after_write) = (left, write);
+                    start.read_ahead_trigger = after;
+                    (start.keep_after_read, start.keep_after_write) = (left, write);
                     set_extent(&mut start, (read_ahead, INITIAL_AHEAD_SECTORS), sizes);
                     all.push(start);
                 }
@@ -249,22 +254,22 @@ fn neighbouring_rules(
         change(&mut other);
         other
     };
-    let whole = [ReadAhead::WholeTrack, ReadAhead::NextTrackEnd];
+    let whole = [ReadAheadScope::WholeTrack, ReadAheadScope::NextTrackEnd];
     let whole = whole.map(|read_ahead| (read_ahead, 0));
     let limited = [
-        ReadAhead::TrackEnd,
-        ReadAhead::CylinderEnd,
-        ReadAhead::Limit,
+        ReadAheadScope::TrackEnd,
+        ReadAheadScope::CylinderEnd,
+        ReadAheadScope::Limit,
     ];
     let limited = limited
         .into_iter()
         .flat_map(|read_ahead| READ_AHEAD_SECTORS.map(|sectors| (read_ahead, sectors)));
     let extents = whole.into_iter().chain(limited);
     let writes = [
-        (AfterWrite::DropsOverlapping, false),
-        (AfterWrite::DropsAll, false),
-        (AfterWrite::DropsAll, true),
-        (AfterWrite::Updates, true),
+        (KeepAfterWrite::DropsOverlapping, false),
+        (KeepAfterWrite::DropsAll, false),
+        (KeepAfterWrite::DropsAll, true),
+        (KeepAfterWrite::Updates, true),
     ];
     vec![
         extents
@@ -273,25 +278,25 @@ fn neighbouring_rules(
         SEGMENT_COUNTS
             .map(|segments| with(&|rule| rule.segments = segments))
             .into(),
-        [AfterRead::All, AfterRead::Ahead]
-            .map(|after| with(&|rule| rule.after_read = after))
+        [KeepAfterRead::WholeSegment, KeepAfterRead::ReadAheadOnly]
+            .map(|after| with(&|rule| rule.keep_after_read = after))
             .into(),
         writes
             .map(|(after, keeps)| {
                 with(&|rule| {
-                    rule.after_write = after;
-                    rule.keep_written = keeps;
+                    rule.keep_after_write = after;
+                    rule.keeps_written_sectors = keeps;
                 })
             })
             .into(),
-        [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead]
-            .map(|after| with(&|rule| rule.read_ahead_after = after))
+        [ReadAheadTrigger::AnyRead, ReadAheadTrigger::SequentialRead]
+            .map(|after| with(&|rule| rule.read_ahead_trigger = after))
             .into(),
         [false, true]
-            .map(|after_hit| with(&|rule| rule.read_ahead_after_hit = after_hit))
+            .map(|after_hit| with(&|rule| rule.resumes_after_hit = after_hit))
             .into(),
         [false, true]
-            .map(|keeps| with(&|rule| rule.keep_passing_sectors = keeps))
+            .map(|keeps| with(&|rule| rule.keeps_passing_sectors = keeps))
             .into(),
     ]
 }

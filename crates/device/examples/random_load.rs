@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut submitted = 0;
     while latencies.len() < 100_000 {
         while drive.under_way() < 32 && submitted < 100_000 {
-            let operation = Operation::of(draws.below(10) < 3);
+            let operation = Operation::from_direction(draws.below(10) < 3);
             let sector = draws.below(blocks) * u64::from(per_block);
             drive.submit(operation, sector, per_block)?;
             submitted += 1;

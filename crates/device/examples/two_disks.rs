@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             false => (number % 2) as usize..(number % 2) as usize + 1,
         };
         for disk in &mut disks[asked] {
-            disk.submit(Operation::of(write), place, SECTORS)?;
+            disk.submit(Operation::from_direction(write), place, SECTORS)?;
         }
         let begun = now;
         // The loop goes from event to event of both disks, in the order of time.

@@ -58,17 +58,17 @@ pub struct Write {
 #[derive(Clone, Debug)]
 pub struct Contents<V> {
     cache: WriteCache,
-    sectors: BTreeMap<u64, Versions<V>>,
+    sectors: BTreeMap<u64, SectorVersions<V>>,
     /// Changing requests in flight, by slot of their id.
-    in_flight: BTreeMap<usize, InFlight<V>>,
+    requests_in_flight: BTreeMap<usize, RequestInFlight<V>>,
     /// Completed writes that no flush covers yet, by sequence number.
     volatile: BTreeMap<u64, Range<u64>>,
     /// Number of writes completed so far.
-    completed: u64,
+    completed_write_count: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Versions<V> {
+struct SectorVersions<V> {
     durable: Option<V>,
     /// Versions newer than the durable one, each with the sequence number of its write, in
     /// ascending order.
@@ -76,20 +76,21 @@ struct Versions<V> {
 }
 
 #[derive(Clone, Debug)]
-enum InFlight<V> {
+enum RequestInFlight<V> {
     Write {
         sectors: Range<u64>,
         fua: bool,
         values: Vec<Option<V>>,
     },
-    /// Flush in flight, with the sequence number of the last write that it covers.
-    Flush { covers: u64 },
+    Flush {
+        covers: u64,
+    },
 }
 
-impl<V> Versions<V> {
+impl<V> SectorVersions<V> {
     /// Makes the newest version up to a sequence number durable, and drops older versions. Does
     /// nothing without such a version.
-    fn make_durable(&mut self, up_to: u64) {
+    fn make_durable_up_to(&mut self, up_to: u64) {
         let covered = self
             .volatile
             .partition_point(|(number, _)| *number <= up_to);
@@ -98,7 +99,7 @@ impl<V> Versions<V> {
         }
     }
 
-    fn newest(&self) -> Option<&V> {
+    fn newest_version(&self) -> Option<&V> {
         let volatile = self.volatile.last();
         volatile.map_or(&self.durable, |(_, value)| value).as_ref()
     }
@@ -110,16 +111,16 @@ impl<V: Clone> Contents<V> {
         Self {
             cache,
             sectors: BTreeMap::new(),
-            in_flight: BTreeMap::new(),
+            requests_in_flight: BTreeMap::new(),
             volatile: BTreeMap::new(),
-            completed: 0,
+            completed_write_count: 0,
         }
     }
 
     /// Creates the contents of a drive on which nothing is written, with the kind of write cache
     /// that a device has.
     pub fn with_cache_of(device: &Device) -> Self {
-        Self::new(match device.keeps_writes() {
+        Self::new(match device.has_volatile_cache() {
             true => WriteCache::Volatile,
             false => WriteCache::Durable,
         })
@@ -145,38 +146,38 @@ impl<V: Clone> Contents<V> {
             Operation::Discard | Operation::WriteZeroes => sectors.clone().map(|_| None).collect(),
         };
         let change = match operation {
-            Operation::Flush => InFlight::Flush {
-                covers: self.completed,
+            Operation::Flush => RequestInFlight::Flush {
+                covers: self.completed_write_count,
             },
-            _ => InFlight::Write {
+            _ => RequestInFlight::Write {
                 sectors,
                 fua: operation == Operation::Write { fua: true },
                 values,
             },
         };
-        let before = self.in_flight.insert(id.place(), change);
+        let before = self.requests_in_flight.insert(id.slot(), change);
         assert!(before.is_none(), "request {id:?} is in flight");
     }
 
     /// Completes a request: applies its writes, or makes durable what its flush covers.
     pub fn complete(&mut self, id: RequestId) {
-        match self.in_flight.remove(&id.place()) {
+        match self.requests_in_flight.remove(&id.slot()) {
             // A read.
             None => {}
-            Some(InFlight::Flush { covers }) => self.end_flush(covers),
-            Some(InFlight::Write {
+            Some(RequestInFlight::Flush { covers }) => self.complete_flush(covers),
+            Some(RequestInFlight::Write {
                 sectors,
                 fua,
                 values,
             }) => {
-                self.completed += 1;
-                let number = self.completed;
+                self.completed_write_count += 1;
+                let number = self.completed_write_count;
                 let is_durable = fua || self.cache == WriteCache::Durable;
                 for (sector, value) in sectors.clone().zip(values) {
-                    let versions = self.versions(sector);
+                    let versions = self.versions_mut(sector);
                     versions.volatile.push((number, value));
                     if is_durable {
-                        versions.make_durable(number);
+                        versions.make_durable_up_to(number);
                     }
                 }
                 if !is_durable && !sectors.is_empty() {
@@ -186,25 +187,27 @@ impl<V: Clone> Contents<V> {
         }
     }
 
-    fn versions(&mut self, sector: u64) -> &mut Versions<V> {
-        self.sectors.entry(sector).or_insert_with(|| Versions {
-            durable: None,
-            volatile: Vec::new(),
-        })
+    fn versions_mut(&mut self, sector: u64) -> &mut SectorVersions<V> {
+        self.sectors
+            .entry(sector)
+            .or_insert_with(|| SectorVersions {
+                durable: None,
+                volatile: Vec::new(),
+            })
     }
 
-    fn end_flush(&mut self, covers: u64) {
+    fn complete_flush(&mut self, covers: u64) {
         let later = self.volatile.split_off(&(covers + 1));
         for sectors in std::mem::replace(&mut self.volatile, later).into_values() {
             for sector in sectors {
-                self.versions(sector).make_durable(covers);
+                self.versions_mut(sector).make_durable_up_to(covers);
             }
         }
     }
 
     /// Returns the value that a read beginning now gets; `None` where nothing is written.
     pub fn read(&self, sector: u64) -> Option<&V> {
-        self.sectors.get(&sector)?.newest()
+        self.sectors.get(&sector)?.newest_version()
     }
 
     /// Returns the durable value of a sector. A power cut leaves this value or a later one.
@@ -243,8 +246,8 @@ impl<V: Clone> Contents<V> {
         let versions = self.sectors.get(&sector);
         let durable = versions.and_then(|versions| versions.durable.as_ref());
         let volatile = versions.into_iter().flat_map(|versions| &versions.volatile);
-        let in_flight = self.in_flight.values().filter_map(move |change| {
-            let InFlight::Write {
+        let in_flight = self.requests_in_flight.values().filter_map(move |change| {
+            let RequestInFlight::Write {
                 sectors, values, ..
             } = change
             else {
@@ -296,8 +299,8 @@ impl<V: Clone> Contents<V> {
                 lost.push(Write { number, sectors });
             }
         }
-        for change in std::mem::take(&mut self.in_flight).into_values() {
-            let InFlight::Write {
+        for change in std::mem::take(&mut self.requests_in_flight).into_values() {
+            let RequestInFlight::Write {
                 sectors, values, ..
             } = change
             else {
@@ -312,7 +315,7 @@ impl<V: Clone> Contents<V> {
         }
         self.sectors.values_mut().for_each(|of| of.volatile.clear());
         for (sector, (_, value)) in left {
-            self.versions(sector).durable = value;
+            self.versions_mut(sector).durable = value;
         }
         lost
     }

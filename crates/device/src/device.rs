@@ -8,7 +8,7 @@ use super::disk::device::{Disk, MediaCacheState};
 use super::flash::device::Flash;
 use super::kinds::each_device;
 use super::{RequestId, Requests, WhatIf};
-use crate::Busy;
+use crate::BusyTimes;
 use diskperf_sim::Time;
 use diskperf_spans::{Position, TracedArm, TracedFlash};
 
@@ -41,30 +41,30 @@ macro_rules! devices {
 
             /// Returns the maximum transfer size of one request, in bytes; `None` if the device's
             /// commands set no limit.
-            pub fn most_bytes(&self) -> Option<usize> {
+            pub fn request_bytes_max(&self) -> Option<usize> {
                 match self {
-                    $(Self::$Kind(device) => device.most_bytes(),)*
+                    $(Self::$Kind(device) => device.request_bytes_max(),)*
                 }
             }
 
             /// Reports whether completed writes may be in a cache that a power cut loses.
-            pub fn keeps_writes(&self) -> bool {
+            pub fn has_volatile_cache(&self) -> bool {
                 match self {
-                    $(Self::$Kind(device) => device.keeps_writes(),)*
+                    $(Self::$Kind(device) => device.has_volatile_cache(),)*
                 }
             }
 
             /// Returns the busy times and transfer counts of the device so far.
-            pub fn busy(&self) -> Busy {
+            pub fn busy_times(&self) -> BusyTimes {
                 match self {
-                    $(Self::$Kind(device) => device.busy(),)*
+                    $(Self::$Kind(device) => device.busy_times(),)*
                 }
             }
 
             /// Reports whether the device accepts another request.
-            pub fn takes_requests(&self) -> bool {
+            pub fn can_accept_request(&self) -> bool {
                 match self {
-                    $(Self::$Kind(device) => device.takes_requests(),)*
+                    $(Self::$Kind(device) => device.can_accept_request(),)*
                 }
             }
 
@@ -73,9 +73,9 @@ macro_rules! devices {
             /// # Panics
             ///
             /// When the device's queue is full.
-            pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+            pub fn accept_request(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
                 match self {
-                    $(Self::$Kind(device) => device.take(now, requests, id),)*
+                    $(Self::$Kind(device) => device.accept_request(now, requests, id),)*
                 }
             }
 
@@ -95,16 +95,16 @@ macro_rules! devices {
             }
 
             /// Reports whether a completed request waits to be reaped.
-            pub fn has_done(&self) -> bool {
+            pub fn has_completed_requests(&self) -> bool {
                 match self {
-                    $(Self::$Kind(device) => device.has_done(),)*
+                    $(Self::$Kind(device) => device.has_completed_requests(),)*
                 }
             }
 
             /// Removes and returns the oldest completed request, if any.
-            pub fn take_done(&mut self) -> Option<RequestId> {
+            pub fn take_completed_request(&mut self) -> Option<RequestId> {
                 match self {
-                    $(Self::$Kind(device) => device.take_done(),)*
+                    $(Self::$Kind(device) => device.take_completed_request(),)*
                 }
             }
         }
@@ -116,10 +116,10 @@ impl Device {
     /// Returns the device with a counterfactual assumption applied. A device without mechanics
     /// stays as it is.
     #[must_use]
-    pub fn supposing(self, what_if: WhatIf) -> Self {
+    pub fn with_what_if(self, what_if: WhatIf) -> Self {
         match self {
-            Self::Disk(disk) => Self::Disk(Box::new(disk.supposing(what_if))),
-            Self::Flash(flash) => Self::Flash(Box::new(flash.supposing(what_if))),
+            Self::Disk(disk) => Self::Disk(Box::new(disk.with_what_if(what_if))),
+            Self::Flash(flash) => Self::Flash(Box::new(flash.with_what_if(what_if))),
             other => other,
         }
     }
@@ -149,17 +149,17 @@ impl Device {
     }
 
     /// Starts to record background work of a disk's actuator, or all work of a flash drive.
-    pub fn record(&mut self) {
+    pub fn start_recording(&mut self) {
         match self {
-            Self::Disk(disk) => disk.record(),
-            Self::Flash(flash) => flash.record(),
+            Self::Disk(disk) => disk.start_recording(),
+            Self::Flash(flash) => flash.start_recording(),
             _ => {}
         }
     }
 
     /// Returns the background work of a disk's actuator since the last call, labelled with a drive
     /// number. Empty for other devices.
-    pub fn recorded_arm(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
+    pub fn take_recorded_arm(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
         match self {
             Self::Disk(disk) => disk.take_recorded(now, number),
             _ => Vec::new(),
@@ -168,7 +168,7 @@ impl Device {
 
     /// Returns the work of a flash drive since the last call, labelled with a drive number; `None`
     /// for other devices.
-    pub fn recorded_flash(&mut self, now: Time, number: u32) -> Option<TracedFlash> {
+    pub fn take_recorded_flash(&mut self, now: Time, number: u32) -> Option<TracedFlash> {
         self.flash_mut()?.take_recorded(now, number)
     }
 
@@ -192,9 +192,9 @@ impl Device {
 
     /// Returns the fill level and traffic of a disk's media cache; `None` for a device without
     /// shingled tracks.
-    pub fn media_cache(&self) -> Option<MediaCacheState> {
+    pub fn media_cache_state(&self) -> Option<MediaCacheState> {
         match self {
-            Self::Disk(disk) => disk.media_cache(),
+            Self::Disk(disk) => disk.media_cache_state(),
             _ => None,
         }
     }

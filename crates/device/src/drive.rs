@@ -101,19 +101,19 @@ impl Drive {
     /// Starts to record background work of a disk's actuator, or all work of a flash drive.
     /// [`Self::recorded_arm`] and [`Self::recorded_flash`] return it.
     pub fn record(&mut self) {
-        self.device.record();
+        self.device.start_recording();
     }
 
     /// Returns the background work of a disk's actuator since recording began or since the last
     /// call. Empty for other devices.
     pub fn recorded_arm(&mut self) -> Vec<TracedArm> {
-        self.device.recorded_arm(self.now, 0)
+        self.device.take_recorded_arm(self.now, 0)
     }
 
     /// Returns the work of a flash drive since recording began or since the last call. `None` for
     /// other devices, and if recording is off.
     pub fn recorded_flash(&mut self) -> Option<TracedFlash> {
-        self.device.recorded_flash(self.now, 0)
+        self.device.take_recorded_flash(self.now, 0)
     }
 
     /// Returns the current time of the drive. All events due by then have happened.
@@ -150,7 +150,7 @@ impl Drive {
         };
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
-        self.device.take(self.now, &mut self.requests, id);
+        self.device.accept_request(self.now, &mut self.requests, id);
         Ok(id)
     }
 
@@ -167,12 +167,12 @@ impl Drive {
         }
         let bytes = u64::from(sectors) * u64::from(self.device.sector_bytes());
         let moves = matches!(operation, Operation::Read | Operation::Write { .. });
-        if let Some(most) = self.device.most_bytes().filter(|_| moves)
+        if let Some(most) = self.device.request_bytes_max().filter(|_| moves)
             && bytes > most as u64
         {
             return Err(Refusal::TooLong { bytes: most });
         }
-        match self.device.takes_requests() {
+        match self.device.can_accept_request() {
             true => Ok(()),
             false => Err(Refusal::QueueFull),
         }
@@ -227,7 +227,7 @@ impl Drive {
 
     /// Runs the drive until a request completes, and reaps it; `None` when none is in flight.
     pub fn next_completion(&mut self) -> Option<Completion> {
-        while !self.device.has_done() {
+        while !self.device.has_completed_requests() {
             if self.under_way() == 0 || !self.step() {
                 return None;
             }
@@ -256,8 +256,8 @@ impl Drive {
     }
 
     fn take_completion(&mut self) -> Option<Completion> {
-        let id = self.device.take_done()?;
-        let request = self.requests.take(id);
+        let id = self.device.take_completed_request()?;
+        let request = self.requests.take_request(id);
         Some(Completion {
             id,
             operation: request.operation,

@@ -5,8 +5,7 @@ use crate::{Drive, Operation};
 pub mod disk;
 pub mod flash;
 
-/// Serves one request on an idle drive.
-fn one(drive: &mut Drive, operation: Operation, sector: u64, sectors: u32) {
+fn serve_one(drive: &mut Drive, operation: Operation, sector: u64, sectors: u32) {
     let served = drive.serve(operation, sector, sectors);
     served.unwrap_or_else(|refusal| panic!("{operation:?} of {sectors} at {sector}: {refusal}"));
 }

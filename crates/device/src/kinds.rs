@@ -6,7 +6,7 @@ macro_rules! each_device {
     ($with:ident) => {
         $with! {
             /// Device without mechanics: servers and a queue.
-            "fixed" is Fixed(crate::fixed::Fixed, crate::fixed::FixedConfig);
+            "fixed" is Fixed(crate::fixed::FixedDevice, crate::fixed::FixedConfig);
             /// Hard disk with firmware, a buffer and a link.
             "drive" is Disk(crate::disk::device::Disk, crate::disk::device::DiskSpecification);
             /// Flash drive with a translation layer.

@@ -32,11 +32,11 @@ mod request;
 pub mod specification;
 mod what_if;
 
-pub use busy::Busy;
+pub use busy::BusyTimes;
 pub use contents::{Contents, Write, WriteCache};
 pub use device::Device;
 pub use drive::{ClosedLoop, Command, Completion, Drive, Refusal};
-pub use request::{Hint, Operation, Request, RequestId, Requests};
+pub use request::{AccessHint, Operation, Request, RequestId, Requests};
 pub use specification::{BuildDevice, DeviceSpecification, Unit};
 pub use what_if::WhatIf;
 

@@ -26,7 +26,7 @@ pub enum Operation {
 
 impl Operation {
     /// Returns a write without force unit access, or a read.
-    pub fn of(write: bool) -> Self {
+    pub fn from_direction(write: bool) -> Self {
         match write {
             true => Self::Write { fua: false },
             false => Self::Read,
@@ -36,7 +36,7 @@ impl Operation {
 
 /// Origin of a request, as far as software can tell the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hint {
+pub enum AccessHint {
     /// Raw I/O, which bypasses the buffer cache.
     #[default]
     Raw,
@@ -46,12 +46,12 @@ pub enum Hint {
     FilePart,
 }
 
-impl Hint {
+impl AccessHint {
     /// List of all hints about the origin of a request.
     pub const ALL: [Self; 3] = [Self::Raw, Self::FileWhole, Self::FilePart];
 
     /// Returns the hint for a transfer of the buffer cache with a given size in bytes.
-    pub fn of_file(bytes: u32) -> Self {
+    pub fn for_file(bytes: u32) -> Self {
         match bytes.is_multiple_of(4096) {
             true => Self::FileWhole,
             false => Self::FilePart,
@@ -80,7 +80,7 @@ pub struct Request {
     /// Number of sectors of the request.
     pub sectors: u32,
     /// Origin of the request, as far as software can tell the device.
-    pub hint: Hint,
+    pub hint: AccessHint,
     /// Time of the request by stage, without gaps since its submission.
     pub spans: Spans,
 }
@@ -110,7 +110,7 @@ impl Request {
 
     /// Books the time since the last mark to `stage`, up to `until`.
     #[inline]
-    pub fn mark(&mut self, stage: Stage, until: Nanoseconds) {
+    pub fn book_stage(&mut self, stage: Stage, until: Nanoseconds) {
         self.spans.mark(stage, until);
     }
 }
@@ -118,35 +118,35 @@ impl Request {
 /// Id of a request in flight. Use of an id after its completion was reaped panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId {
-    place: u32,
+    slot: u32,
     generation: u32,
 }
 
 impl RequestId {
     /// Returns the id of the first request in a slot.
-    pub fn first(place: u32) -> Self {
+    pub fn first_of_slot(place: u32) -> Self {
         Self {
-            place,
+            slot: place,
             generation: 0,
         }
     }
 
     /// Returns the slot of the request: a small number, reused after the completion.
     #[inline]
-    pub fn place(self) -> usize {
-        self.place as usize
+    pub fn slot(self) -> usize {
+        self.slot as usize
     }
 }
 
 /// Table of all requests in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Vec<RequestSlot>,
+    free_slots: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct RequestSlot {
     /// Generation of the request in the slot, or of the next one if the slot is free.
     generation: u32,
     request: Request,
@@ -156,21 +156,21 @@ impl Requests {
     /// Adds a request that software submits, and returns its id.
     #[inline(always)]
     pub fn issue(&mut self, request: Request) -> RequestId {
-        let Some(place) = self.free.pop() else {
+        let Some(place) = self.free_slots.pop() else {
             let place = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests");
-            self.slots.push(Slot {
+            self.slots.push(RequestSlot {
                 generation: 0,
                 request,
             });
             return RequestId {
-                place,
+                slot: place,
                 generation: 0,
             };
         };
         let slot = &mut self.slots[place as usize];
         slot.request = request;
         RequestId {
-            place,
+            slot: place,
             generation: slot.generation,
         }
     }
@@ -181,17 +181,17 @@ impl Requests {
     ///
     /// When the request was reaped before.
     #[inline(always)]
-    pub fn take(&mut self, id: RequestId) -> Request {
+    pub fn take_request(&mut self, id: RequestId) -> Request {
         let request = std::mem::take(&mut self[id]);
-        let slot = &mut self.slots[id.place()];
+        let slot = &mut self.slots[id.slot()];
         slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(id.place);
+        self.free_slots.push(id.slot);
         request
     }
 
     /// Returns the number of requests in flight.
     pub fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free_slots.len()
     }
 }
 
@@ -200,8 +200,8 @@ impl Index<RequestId> for Requests {
 
     #[inline]
     fn index(&self, id: RequestId) -> &Request {
-        let slot = &self.slots[id.place()];
-        assert!(slot.generation == id.generation, "{OVER}");
+        let slot = &self.slots[id.slot()];
+        assert!(slot.generation == id.generation, "{USED_AFTER_COMPLETION}");
         &slot.request
     }
 }
@@ -209,13 +209,13 @@ impl Index<RequestId> for Requests {
 impl IndexMut<RequestId> for Requests {
     #[inline]
     fn index_mut(&mut self, id: RequestId) -> &mut Request {
-        let slot = &mut self.slots[id.place()];
-        assert!(slot.generation == id.generation, "{OVER}");
+        let slot = &mut self.slots[id.slot()];
+        assert!(slot.generation == id.generation, "{USED_AFTER_COMPLETION}");
         &mut slot.request
     }
 }
 
-const OVER: &str = "a request was used after its completion had been taken";
+const USED_AFTER_COMPLETION: &str = "a request was used after its completion had been taken";
 
 #[cfg(test)]
 mod tests {
@@ -234,9 +234,9 @@ mod tests {
         let mut requests = Requests::default();
         let first = requests.issue(reading(1));
         let second = requests.issue(reading(2));
-        assert_eq!(requests.take(first).sector, 1);
+        assert_eq!(requests.take_request(first).sector, 1);
         let third = requests.issue(reading(3));
-        assert_eq!(third.place(), first.place());
+        assert_eq!(third.slot(), first.slot());
         assert_ne!(third, first);
         assert_eq!((requests[second].sector, requests[third].sector), (2, 3));
         assert_eq!(requests.under_way(), 2);
@@ -247,7 +247,7 @@ mod tests {
     fn a_request_that_is_over_cannot_be_used() {
         let mut requests = Requests::default();
         let first = requests.issue(reading(1));
-        requests.take(first);
+        requests.take_request(first);
         requests.issue(reading(2));
         requests[first].sectors = 7;
     }
@@ -257,8 +257,8 @@ mod tests {
     fn a_completion_is_taken_once() {
         let mut requests = Requests::default();
         let first = requests.issue(reading(1));
-        requests.take(first);
-        requests.take(first);
+        requests.take_request(first);
+        requests.take_request(first);
     }
 
     #[test]

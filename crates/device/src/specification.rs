@@ -8,12 +8,12 @@ mod fixed;
 mod flash;
 
 #[cfg(feature = "catalogue")]
-pub use disk::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
+pub use disk::{AGED_SPTF_MS_PER_S_DEFAULT, V_SCAN_SHARE_DEFAULT};
 
 use crate::Device;
 use crate::disk::device::{Disk, DiskSpecification};
-use crate::disk::spindle::{Spindle, Turn};
-use crate::fixed::{Fixed, FixedConfig};
+use crate::disk::spindle::{RotationAngle, Spindle};
+use crate::fixed::{FixedConfig, FixedDevice};
 use crate::flash::device::Flash;
 use crate::flash::specification::{FlashSpecification, UNIT_BYTES};
 use crate::kinds::each_device;
@@ -107,16 +107,16 @@ macro_rules! specifications {
 each_device! { specifications }
 
 impl BuildDevice for FixedConfig {
-    type Device = Fixed;
+    type Device = FixedDevice;
 
     #[cfg(feature = "catalogue")]
     fn read(reader: &mut Reader<'_>) -> Self {
-        fixed::read(reader)
+        fixed::read_fixed(reader)
     }
 
-    fn build(&self, streams: &Streams, unit: Unit) -> Fixed {
+    fn build(&self, streams: &Streams, unit: Unit) -> FixedDevice {
         let draws = streams.stream(&format!("controller.{}.service", unit.number));
-        Fixed::new(self.clone(), draws)
+        FixedDevice::new(self.clone(), draws)
     }
 
     fn sector_bytes(&self) -> u32 {
@@ -154,7 +154,9 @@ impl BuildDevice for DiskSpecification {
     }
 
     fn sectors(&self) -> Option<u64> {
-        Disk::new(self, Turn::ZERO).ok().map(|disk| disk.sectors())
+        Disk::new(self, RotationAngle::ZERO)
+            .ok()
+            .map(|disk| disk.sectors())
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -183,7 +185,7 @@ impl BuildDevice for FlashSpecification {
     }
 
     fn sectors(&self) -> Option<u64> {
-        Some(self.layer.logical_units.into())
+        Some(self.translation.logical_units.into())
     }
 
     fn cache_bytes(&self) -> u64 {
@@ -197,7 +199,7 @@ pub struct Unit {
     /// Number of the device, which names its random streams.
     pub number: usize,
     /// Angle of the platters at time zero.
-    pub phase: Turn,
+    pub phase: RotationAngle,
     /// Share by which the platters turn slower than specified.
     pub slower_share: f64,
 }
@@ -260,7 +262,7 @@ impl DeviceSpecification {
     #[must_use]
     pub fn written_at_random(mut self) -> Self {
         if let Self::Flash(flash) = &mut self {
-            flash.layer.past = Past::Random;
+            flash.translation.precondition = Past::Random;
         }
         self
     }

@@ -18,7 +18,7 @@ pub struct WhatIf {
     /// to the start of that sector in no time. The ordinary rotational latency of other sectors
     /// stays, and so does the delay of the late command itself. Memory always accepts a sector in
     /// time, and a controller notices a drive that finds its sector while another drive transfers.
-    pub deadlines_met: bool,
+    pub meets_deadlines: bool,
     /// Whether garbage collection and folding of a flash drive take no time and occupy no die. Host
     /// data are programmed where they would be otherwise.
     pub no_collection: bool,
@@ -28,5 +28,5 @@ pub struct WhatIf {
     /// link. The bypassed work takes as long as before, and other work still waits for it. A read
     /// that bypasses its die needs neither register nor channel there. Indirect waits remain: of a
     /// page for its register, or of a read behind another one that waits.
-    pub passes: Option<Stage>,
+    pub bypassed_stage: Option<Stage>,
 }

@@ -35,7 +35,7 @@ fn load(drive: &mut Drive, seed: u64, requests: usize) -> Vec<Completion> {
             1 => Operation::Discard,
             2 => Operation::WriteZeroes,
             3 => Operation::Write { fua: true },
-            4..10 => Operation::of(true),
+            4..10 => Operation::from_direction(true),
             _ => Operation::Read,
         };
         let count = 1 + draws.below(16) as u32;

@@ -49,7 +49,7 @@ impl Text {
         &self.content
     }
 
-    fn lines_before(&self, byte: usize) -> usize {
+    fn count_lines_before(&self, byte: usize) -> usize {
         let newlines = self.newlines.get_or_init(|| {
             let newlines = self.content.match_indices('\n');
             newlines.map(|(at, _)| at).collect()
@@ -69,7 +69,7 @@ pub struct SourceSpan {
 /// Line of a text that a message shows.
 pub(crate) struct SourceLine<'a> {
     /// Line number, counted from 1.
-    pub(crate) number: usize,
+    pub(crate) line_number: usize,
     pub(crate) content: &'a str,
     /// Part of the line that the message marks, in bytes from the start of the line.
     pub(crate) marked_range: Range<usize>,
@@ -111,7 +111,7 @@ impl SourceSpan {
 
     /// Line number of the location, counted from 1.
     pub fn line_number(&self) -> usize {
-        self.line().number
+        self.line().line_number
     }
 
     /// Column of the start of the location, in characters counted from 1.
@@ -131,7 +131,7 @@ impl SourceSpan {
         let from = (self.byte_range.start - start).min(line.len());
         let to = (self.byte_range.end - start).clamp(from, line.len());
         SourceLine {
-            number: 1 + self.text.lines_before(start),
+            line_number: 1 + self.text.count_lines_before(start),
             content: line,
             marked_range: from..to,
         }

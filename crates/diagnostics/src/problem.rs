@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Number of bytes of a line that a message shows after the start of the marked location, at most.
-const SHOWN_LINE_BYTES: usize = 160;
+const SHOWN_LINE_BYTES_MAX: usize = 160;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Severity {
@@ -98,7 +98,7 @@ impl Problem {
                     annotation = annotation.label(&self.label);
                 }
                 let snippet = Snippet::source(content)
-                    .line_start(line.number)
+                    .line_start(line.line_number)
                     .path(place.file())
                     .annotation(annotation);
                 title.element(snippet)
@@ -115,7 +115,7 @@ impl Problem {
 /// Returns the first part of a long line, which includes the start of the marked location. Nothing
 /// is cut at the start of the line, because the column in a message counts from there.
 fn truncate_line(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
-    let end = floor_char_boundary(line, span.start.saturating_add(SHOWN_LINE_BYTES));
+    let end = floor_char_boundary(line, span.start.saturating_add(SHOWN_LINE_BYTES_MAX));
     (&line[..end], span.start..span.end.min(end))
 }
 

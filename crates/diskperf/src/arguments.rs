@@ -34,10 +34,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_catalogue::Component;
-use diskperf_laboratory::ab::like;
+use diskperf_laboratory::ab::apply_earlier;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload, job_file};
-use diskperf_models::tune::{BUDGET, TuningGoal};
+use diskperf_models::tune::{RUN_BUDGET_DEFAULT, TuningGoal};
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{CacheMode, SteadyRule};
 use std::path::PathBuf;
@@ -164,7 +164,7 @@ impl RunArguments {
         };
         match earlier {
             None => asked,
-            Some(earlier) => like(
+            Some(earlier) => apply_earlier(
                 earlier,
                 Experiment {
                     targets: self.asked.targets.clone(),
@@ -307,7 +307,7 @@ impl ExperimentArguments {
         if self
             .what
             .as_deref()
-            .is_some_and(|what| what == "-" || job_file::is_named(what))
+            .is_some_and(|what| what == "-" || job_file::names_job_file(what))
         {
             return Vec::new();
         }
@@ -454,7 +454,7 @@ pub(crate) struct TuneArguments {
     #[arg(long, value_enum, default_value = "throughput")]
     pub(crate) goal: TuneGoal,
     /// Maximum number of combinations to run; coordinate descent selects among more
-    #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = RUN_BUDGET_DEFAULT, value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) budget: u64,
     /// Number of seeds for the comparison of the best settings with the current ones, each at 4
     /// spindle phases of a disk; 0 disables it

@@ -42,14 +42,14 @@ use diskperf_analysis::report;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::Catalogue;
-use diskperf_laboratory::ab::repeated;
-use diskperf_laboratory::clean::{self, Cleaning};
-use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_laboratory::ab::repeat_experiment;
+use diskperf_laboratory::clean::{self, CleanRequest};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_laboratory::execute::{execute, prepare_process};
-use diskperf_laboratory::recording::{Place, Recording};
-use diskperf_laboratory::runs::{Deletion, Selection};
+use diskperf_laboratory::recording::{RecordingDestination, RecordingObserver};
+use diskperf_laboratory::runs::{RunDeletion, RunSelection};
 use diskperf_laboratory::{
-    Experiment, LaboratoryError, Output, Plan, Recorder, Workload, job_file, plan, runs,
+    Experiment, LaboratoryError, Output, Plan, RunRecorder, Workload, job_file, plan, runs,
 };
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::units::format_utc;
@@ -88,8 +88,8 @@ pub(crate) fn run(
     };
     let record = match &arguments.record {
         Some(path) => {
-            let place = Place::of_plans(path, arguments.force, &plans)?;
-            plans = plans.into_iter().map(Plan::recorded).collect();
+            let place = RecordingDestination::open_for_plans(path, arguments.force, &plans)?;
+            plans = plans.into_iter().map(Plan::with_recording).collect();
             Some(place)
         }
         None => None,
@@ -107,7 +107,7 @@ struct RunOutputs {
     /// Output file for a Perfetto trace of the runs; `None` without the option.
     perfetto_output: Option<Output>,
     /// Output file for a block trace of the storage requests; `None` without the option.
-    trace_output: Option<Place>,
+    trace_output: Option<RecordingDestination>,
 }
 
 /// Executes plans, prints their runs and reports where the runs are stored.
@@ -119,15 +119,15 @@ fn run_plans(
 ) -> CommandResult {
     prepare_process(plans)?;
     let stop = stop_on_signals()?;
-    let mut recorder = Recorder::open(store).of_command(command_line);
-    if let Some(failure) = recorder.failure() {
+    let mut recorder = RunRecorder::open(store).with_command_line(command_line);
+    if let Some(failure) = recorder.store_failure() {
         print_message(&format!(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
     let mut progress = RunDisplay::new(quiet, &stop);
     let (mut runs, mut error) = (Vec::new(), None);
-    let mut recording = Recording::new(wanted.trace_output, &mut progress);
+    let mut recording = RecordingObserver::new(wanted.trace_output, &mut progress);
     for plan in plans {
         let executed = execute(plan, &stop, &mut recording, &mut recorder);
         runs.push(executed.run);
@@ -136,7 +136,7 @@ fn run_plans(
             break;
         }
     }
-    let recorded = recording.finish();
+    let recorded = recording.finish_recording();
     drop(progress);
     let printed = match error.is_none() || runs.iter().any(has_figures) {
         true => format
@@ -154,7 +154,7 @@ fn run_plans(
         explain::repeat_with_trace(output, &runs, &stop)?;
     }
     printed?;
-    Ok(match recorder.failure().is_some() || !is_recorded {
+    Ok(match recorder.store_failure().is_some() || !is_recorded {
         true => FAILED,
         false => DONE,
     })
@@ -168,7 +168,7 @@ fn read_standard_input_job(experiment: Experiment) -> Result<Experiment, Laborat
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
         LaboratoryError::Request(format!("standard input: {error}; a fio job file is text"))
     })?;
-    let text = job_file::of_text("-", &text, &experiment.fio_arguments)?;
+    let text = job_file::parse_named_text("-", &text, &experiment.fio_arguments)?;
     Ok(Experiment {
         workload: Workload::JobFile(text),
         fio_arguments: Vec::new(),
@@ -178,7 +178,7 @@ fn read_standard_input_job(experiment: Experiment) -> Result<Experiment, Laborat
 
 fn load_experiment(store: Option<&Path>, name: &str) -> Result<Experiment, LaboratoryError> {
     match &load_runs(store, name)?[..] {
-        [run] => repeated(run),
+        [run] => repeat_experiment(run),
         several => Err(LaboratoryError::Request(format!(
             "{name} holds {} runs, and --like takes one: name it by its id",
             several.len()
@@ -187,7 +187,7 @@ fn load_experiment(store: Option<&Path>, name: &str) -> Result<Experiment, Labor
 }
 
 fn load_runs(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
-    runs::load(store, name).map_err(|error| catalogue::suggest_run(name, error))
+    runs::load_runs(store, name).map_err(|error| catalogue::suggest_run(name, error))
 }
 
 /// Reports whether a run has a measurement that counts, or a failed program with a result of its
@@ -199,12 +199,12 @@ fn has_figures(run: &Run) -> bool {
 }
 
 /// Reports where the results are stored, and any error in storing them.
-fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
+fn print_run_location(runs: &[Run], recorder: &RunRecorder, quiet: bool) {
     let measured = runs.iter().any(has_figures);
-    if let Some(failure) = recorder.failure().filter(|_| measured) {
+    if let Some(failure) = recorder.store_failure().filter(|_| measured) {
         print_message(&format!("the results are not in the store: {failure}"));
     }
-    for (run, place) in recorder.unstored() {
+    for (run, place) in recorder.list_unstored() {
         match place {
             Ok(path) if !has_figures(run) => print_message(&format!(
                 "nothing was measured; what is known of the run is in {}",
@@ -221,7 +221,11 @@ fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
         }
     }
     if !quiet {
-        let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
+        let is_stored = |run: &&Run| {
+            recorder
+                .list_unstored()
+                .all(|(other, _)| other.id != run.id)
+        };
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
             print_message(&format!(
                 "stored as run {}; `diskperf show {}` prints the details",
@@ -243,7 +247,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Com
         ));
     }
     let terms = ComparisonTerms {
-        history: runs::history(store, &compared)?,
+        history: runs::load_history(store, &compared)?,
         limits: arguments.gate.to_limits(),
     };
     let comparison = comparison::compare_with_terms(&compared, &terms);
@@ -279,7 +283,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandRe
         ));
     }
     let selection = arguments.selection.to_selection();
-    if selection != Selection::default() && arguments.what != Some(ListSubject::Runs) {
+    if selection != RunSelection::default() && arguments.what != Some(ListSubject::Runs) {
         return Err(LaboratoryError::Request(
             "--suite, --on, --label, --since and --limit choose among stored runs: write `diskperf list runs`"
                 .to_owned(),
@@ -297,7 +301,7 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandRe
         }
         Some(ListSubject::Runs) => vec![list_stored_runs(store, &selection)?],
         Some(ListSubject::Parameters) => vec![list_target_parameters(arguments, &known)?],
-        Some(listed) => catalogue::list_components(&known, listed)?
+        Some(listed) => catalogue::list_entries(&known, listed)?
             .into_iter()
             .collect(),
     };
@@ -321,10 +325,10 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> CommandRe
 /// Lists the selected runs of a store. Damaged rows come with advice on how to remove them.
 fn list_stored_runs(
     store: Option<&Path>,
-    selection: &Selection,
+    selection: &RunSelection,
 ) -> Result<Listing, LaboratoryError> {
     let store = runs::open_store(store)?;
-    let damaged = store.damaged().map_err(runs::store_failed)?;
+    let damaged = store.list_damaged_runs().map_err(runs::store_failed)?;
     for run in &damaged {
         let file = store.path().display().to_string().replace('\'', "'\\''");
         print_message(&format!(
@@ -334,9 +338,9 @@ fn list_stored_runs(
             run.row
         ));
     }
-    let listed = selection.of(store.list().map_err(runs::store_failed)?);
+    let listed = selection.select(store.list_runs().map_err(runs::store_failed)?);
     // Nobody knows of what suite a damaged one is.
-    match *selection == Selection::default() {
+    match *selection == RunSelection::default() {
         true => Ok(Listing::from_runs(&listed, &damaged)),
         false => Ok(Listing::from_runs(&listed, &[])),
     }
@@ -369,7 +373,8 @@ fn list_target_parameters(
             "no program or suite is called `{name}`; did you mean `{near}`?"
         ))),
         _ => {
-            let entry = diskperf_laboratory::catalogue::system(known, name, &arguments.settings)?;
+            let entry =
+                diskperf_laboratory::catalogue::describe_system(known, name, &arguments.settings)?;
             Ok(catalogue::list_parameters(&entry.parameters))
         }
     }
@@ -411,7 +416,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandRe
         return show_expected(arguments);
     }
     if arguments.series {
-        let loaded = runs::load(store, name)?;
+        let loaded = runs::load_runs(store, name)?;
         let format = require_output_format(arguments.format, "the course of a run over time")?;
         print(&report::render_series(&loaded, format.into(), width()))?;
     } else if let Some(suite) = Suite::named(name, Medium::Directory) {
@@ -430,8 +435,8 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> CommandRe
     ) {
         return shown;
     } else {
-        let loaded =
-            runs::load(store, name).map_err(|error| catalogue::suggest_command(name, error))?;
+        let loaded = runs::load_runs(store, name)
+            .map_err(|error| catalogue::suggest_command(name, error))?;
         print(&match arguments.format {
             RunFormat::Table => {
                 let details: Vec<_> = loaded
@@ -460,9 +465,10 @@ fn show_expected(arguments: &ShowArguments) -> CommandResult {
     let drive = drive.strip_prefix("bare-").unwrap_or(drive);
     let stop = stop_on_signals()?;
     let progress = ModelRunDisplay::new(false);
-    let threads = Threads(available_threads());
+    let threads = ThreadCrew(available_threads());
     let shown = |done, of| progress.update(done, of);
-    let found = diskperf_models::expected::expected((&known, drive), &threads, &stop, &shown)?;
+    let found =
+        diskperf_models::expected::compare_expected((&known, drive), &threads, &stop, &shown)?;
     drop(progress);
     print(&report::render_expected(&found, format.into(), width()))?;
     Ok(DONE)
@@ -520,22 +526,22 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Comma
     for name in &arguments.runs {
         exported.extend(load_runs(store, name)?);
     }
-    output.write(runs::export_text(&exported)?.as_bytes())?;
+    output.write(runs::render_export(&exported)?.as_bytes())?;
     Ok(DONE)
 }
 
 /// Executes `diskperf delete`: deletes stored runs.
 pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> CommandResult {
-    let deletion = Deletion {
-        names: arguments.runs.clone(),
-        killed: arguments.killed,
-        dry_run: arguments.dry_run,
+    let deletion = RunDeletion {
+        run_names: arguments.runs.clone(),
+        only_interrupted: arguments.killed,
+        is_dry_run: arguments.dry_run,
     };
     let done = match arguments.dry_run {
         true => "would remove",
         false => "removed",
     };
-    for run in deletion.carry_out(store)? {
+    for run in deletion.delete_runs(store)? {
         let label = run.label.iter().map(|label| format!(" ({label})"));
         print(&format!(
             "{done} run {}{}: {} on {}, started {} UTC",
@@ -555,23 +561,23 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Command
     if let Err(error) = &opened {
         print_message(&format!("looking only in the directories of --on: {error}"));
     }
-    let cleaning = Cleaning {
+    let cleaning = CleanRequest {
         directories: arguments.directories.clone(),
-        dry_run: arguments.dry_run,
-        forget_unmounted: arguments.forget_unmounted,
+        is_dry_run: arguments.dry_run,
+        forgets_unmounted: arguments.forget_unmounted,
     };
     let mut cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
     serve::clean(&cleaning, &mut cleaned);
-    for leftover in &cleaned.done {
-        print(&leftover.told(arguments.dry_run))?;
+    for leftover in &cleaned.removed {
+        print(&leftover.describe(arguments.dry_run))?;
     }
-    for text in cleaned.notes.iter().chain(&cleaned.failed) {
+    for text in cleaned.notes.iter().chain(&cleaned.failures) {
         print_message(text);
     }
-    if cleaned.done.is_empty() && cleaned.failed.is_empty() {
+    if cleaned.removed.is_empty() && cleaned.failures.is_empty() {
         print("nothing to remove")?;
     }
-    Ok(if cleaned.failed.is_empty() {
+    Ok(if cleaned.failures.is_empty() {
         DONE
     } else {
         FAILED

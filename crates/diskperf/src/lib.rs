@@ -12,7 +12,7 @@ mod spared;
 
 use arguments::{Arguments, Command, with_escaped_variants};
 use clap::{CommandFactory, FromArgMatches};
-use diskperf_laboratory::{LaboratoryError, or_limit, require_clocks, runs};
+use diskperf_laboratory::{LaboratoryError, explain_open_file_limit, require_clocks, runs};
 use spared::NamedFiles;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
@@ -49,7 +49,7 @@ pub fn run(words: &[OsString]) -> u8 {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            let error = or_limit(error);
+            let error = explain_open_file_limit(error);
             output::print_message(&error.to_string());
             match error.exit_code() {
                 1 if failures_are_2 => 2,

@@ -20,9 +20,9 @@ const WRAPPED_COLUMN: &str = "value";
 /// Returns the target of a stored run independent of the user's working directory: absolute paths,
 /// or a modelled system.
 fn target_name(run: &RunHeading) -> String {
-    match run.places.is_empty() {
+    match run.target_paths.is_empty() {
         true => run.target.clone(),
-        false => run.places.join(" + "),
+        false => run.target_paths.join(" + "),
     }
 }
 
@@ -67,7 +67,7 @@ impl Listing {
                 target_name(run),
                 run.label.clone().unwrap_or_default(),
                 state_name(&run.state).to_owned(),
-                run.repetitions.to_string(),
+                run.repetition_count.to_string(),
             ]
         };
         // By the names that a run itself has in JSON.

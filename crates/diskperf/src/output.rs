@@ -8,7 +8,7 @@ use std::io::Write;
 pub(crate) fn print(text: &str) -> Result<(), LaboratoryError> {
     let text = printable(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    Output::Standard.write(format!("{text}{end}").as_bytes())
+    Output::StandardOutput.write(format!("{text}{end}").as_bytes())
 }
 
 /// Prints a message to standard error and ignores errors.

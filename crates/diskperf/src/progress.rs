@@ -3,7 +3,7 @@
 mod lines;
 
 use crate::output::print_message;
-use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
+use diskperf_laboratory::{Observer, ObserverEvent, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
 use diskperf_timeline::{Repetition, printable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -159,25 +159,27 @@ impl RunDisplay {
 }
 
 impl Observer for RunDisplay {
-    fn handle_event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: ObserverEvent<'_>) {
         match event {
-            Event::RunStarted(run) => {
+            ObserverEvent::RunStarted(run) => {
                 self.current_run = Some(CurrentRun {
                     target: run.measured(),
                     notes: run.notes.clone(),
                 });
             }
-            Event::Note(note) if !self.is_quiet => self.add_note(note),
-            Event::Warning(warning) => self.print_message(warning),
+            ObserverEvent::Note(note) if !self.is_quiet => self.add_note(note),
+            ObserverEvent::Warning(warning) => self.print_message(warning),
             _ => {}
         }
         let Some(bar) = &mut self.run_bar else { return };
         match event {
-            Event::StepStarted { title, number, of } => {
+            ObserverEvent::StepStarted { title, number, of } => {
                 bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
             }
-            Event::Pilot { .. } => bar.lock_progress().phase_name = "finding the size".to_owned(),
-            Event::RepetitionStarted {
+            ObserverEvent::PilotFinished { .. } => {
+                bar.lock_progress().phase_name = "finding the size".to_owned()
+            }
+            ObserverEvent::RepetitionStarted {
                 number,
                 of,
                 total_bytes,
@@ -199,12 +201,12 @@ impl Observer for RunDisplay {
                     workers: workers.to_vec(),
                 };
             }
-            Event::RepetitionFinished(made) => {
+            ObserverEvent::RepetitionFinished(made) => {
                 let kb_per_s: f64 = made.iter().map(Repetition::kb_per_s).sum();
                 let bytes_per_s = kb_per_s * KIB as f64;
                 bar.last_rate = format!("{}/s, ", format_size(bytes_per_s as u64));
             }
-            Event::BlockFinished {
+            ObserverEvent::BlockFinished {
                 title,
                 blocks,
                 ratio,
@@ -222,18 +224,18 @@ impl Observer for RunDisplay {
                 bar.progress_bar.set_style(bar_style("{prefix}"));
                 bar.progress_bar.set_prefix(format!("{far}, {left:#} left"));
             }
-            Event::SettingTried(setting) => {
+            ObserverEvent::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
                 bar.start(printable_line(&what).into_owned());
                 bar.print_message("does it do the same?");
             }
-            Event::RunStarted(_)
-            | Event::BlockLayer(_)
-            | Event::Recorded(_)
-            | Event::StepFinished(_)
-            | Event::RunFinished(_)
-            | Event::Note(_)
-            | Event::Warning(_) => {}
+            ObserverEvent::RunStarted(_)
+            | ObserverEvent::BlockTraceRecorded(_)
+            | ObserverEvent::RequestsRecorded(_)
+            | ObserverEvent::StepFinished(_)
+            | ObserverEvent::RunFinished(_)
+            | ObserverEvent::Note(_)
+            | ObserverEvent::Warning(_) => {}
         }
     }
 }

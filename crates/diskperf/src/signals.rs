@@ -1,7 +1,7 @@
 //! Signal handling that ends a run in order.
 
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::clean::{answer, has_workspace};
+use diskperf_laboratory::clean::{answer, has_any_workspace};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
     SIGXFSZ,
@@ -97,7 +97,7 @@ fn watch_signal(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
         ""
     };
     let say = move |line| {
-        if has_workspace() {
+        if has_any_workspace() {
             answer(&[clear, line]);
         }
     };
@@ -125,7 +125,7 @@ pub(crate) fn outlive_file_size_limit() -> Result<(), LaboratoryError> {
 }
 
 fn signal_error(signal: i32, error: &io::Error) -> LaboratoryError {
-    LaboratoryError::Work(format!("cannot watch for signal {signal}: {error}"))
+    LaboratoryError::Workload(format!("cannot watch for signal {signal}: {error}"))
 }
 
 /// Returns the signals that this process has ignored since its start, as a bit mask; 0 if the

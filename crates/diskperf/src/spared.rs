@@ -101,7 +101,7 @@ impl NamedFiles {
             .collect();
         let names = self.inputs.iter().filter_map(|input| input.path.to_str());
         self.job_file_paths = names
-            .flat_map(|name| job_file::paths_of(name, &words))
+            .flat_map(|name| job_file::find_log_paths(name, &words))
             .collect();
     }
 
@@ -130,7 +130,7 @@ impl NamedFiles {
             if !path.is_file() {
                 continue;
             }
-            if runs::store_files(store)
+            if runs::list_store_files(store)
                 .iter()
                 .any(|file| is_same_file(path, file))
             {
@@ -152,7 +152,7 @@ impl NamedInput {
         if FOLDER_ARGUMENTS.contains(&self.argument.as_str()) && self.path.is_dir() {
             return is_file_in_folder(&self.path, file, DEPTH_MAX);
         }
-        let of_trace = traces::files(std::slice::from_ref(&self.path));
+        let of_trace = traces::list_files(std::slice::from_ref(&self.path));
         of_trace
             .iter()
             .flatten()

@@ -47,11 +47,11 @@ fn repetitions(user: &User) -> BTreeMap<String, usize> {
     }
     let store = Store::open(&user.store()).expect("the store opens");
     let load = |id: String| {
-        let run = store.load(&id).expect("the run can be read");
+        let run = store.load_run(&id).expect("the run can be read");
         let repetitions = run.results.iter().map(|result| result.repetitions.len());
         (id, repetitions.sum())
     };
-    let headings = store.list().expect("the store can be read");
+    let headings = store.list_runs().expect("the store can be read");
     headings.into_iter().map(|run| load(run.id)).collect()
 }
 
@@ -98,7 +98,7 @@ fn a_killed_run_loses_nothing_and_is_cleaned_up() {
         assert_kept(&finished, &after, &when);
         let seen = seen
             .into_iter()
-            .map(|run| (run.id, run.repetitions as usize))
+            .map(|run| (run.id, run.repetition_count as usize))
             .collect();
         assert_kept(&seen, &after, &when);
         stored += after.values().sum::<usize>() - finished.values().sum::<usize>();
@@ -240,11 +240,14 @@ fn clean_leaves_a_living_run_alone() {
             let cleaned = user.run(&words(clean)).expect(0, &[]);
             assert!(cleaned.stdout.contains("nothing to remove"), "{cleaned:?}");
             assert_eq!(entries(&user.target()), folders);
-            let so_far = user.stored()[0].repetitions;
+            let so_far = user.stored()[0].repetition_count;
             user.wait_for_repetitions(&mut process, so_far + 2);
         }
         // Also the store still knows of the folder.
-        let noted = Store::open(&user.store()).unwrap().workspaces().unwrap();
+        let noted = Store::open(&user.store())
+            .unwrap()
+            .list_workspaces()
+            .unwrap();
         let noted: Vec<_> = noted.into_iter().map(|noted| noted.path).collect();
         assert_eq!(noted, [user.target().join(&folders[0])]);
         process.signal(Signal::INT);

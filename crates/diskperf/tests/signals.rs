@@ -50,14 +50,14 @@ fn a_run_ends_in_order() {
             assert!(outcome.stdout.contains("write_8192"), "{when}");
             let stored = user.stored();
             assert_eq!(stored.len(), 1, "{when}");
-            assert!(stored[0].repetitions >= 3, "{when}");
+            assert!(stored[0].repetition_count >= 3, "{when}");
             assert_eq!(stored[0].state, RunState::Interrupted, "{when}");
             let shown = user.run(&words("show last --format json")).expect(0, &[]);
             let run = &shown.json()["runs"][0];
             assert_eq!(run["state"], "interrupted", "{when}");
             assert_eq!(
                 run["results"][0]["repetitions"].as_array().unwrap().len(),
-                stored[0].repetitions as usize,
+                stored[0].repetition_count as usize,
                 "{when}"
             );
             user.run(&words("clean --on ./target")).expect(0, &[]);
@@ -78,7 +78,7 @@ fn an_ab_measurement_ends_in_order() {
     assert!(outcome.stdout.contains("write_8192"), "{outcome:?}");
     let stored = user.stored();
     assert_eq!(stored.len(), 2);
-    assert_eq!(stored[0].repetitions, stored[1].repetitions);
+    assert_eq!(stored[0].repetition_count, stored[1].repetition_count);
     for run in stored {
         assert_eq!(run.state, RunState::Interrupted);
     }
@@ -214,7 +214,7 @@ fn ends_at_once(kind: &str) -> bool {
     // There was no time to print or to clean up: only the signals were answered.
     assert_eq!(outcome.stdout, "");
     assert_eq!(outcome.stderr, format!("{REMOVING}{LEFT}"));
-    assert!(user.stored()[0].repetitions >= 2);
+    assert!(user.stored()[0].repetition_count >= 2);
     assert_eq!(user.stored()[0].state, RunState::Running);
     assert_eq!(entries(&user.target()).len(), 1);
     user.run(&words("clean --on ./target")).expect(0, &[]);

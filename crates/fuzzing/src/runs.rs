@@ -3,7 +3,7 @@
 use crate::{FuzzBody, FuzzTarget};
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
-use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload, runs};
+use diskperf_laboratory::{Experiment, RunRecorder, SilentObserver, SizeChoice, Workload, runs};
 use diskperf_store::Store;
 use diskperf_timeline::Run;
 use rusqlite::Connection;
@@ -100,7 +100,7 @@ fn make_document_body() -> FuzzBody {
     let files = TemporaryFiles::new();
     Box::new(move |bytes| {
         files.with_file(bytes, |path| {
-            if let Err(error) = runs::load(None, &path.to_string_lossy()) {
+            if let Err(error) = runs::load_runs(None, &path.to_string_lossy()) {
                 assert!(!error.to_string().is_empty());
             }
         });
@@ -116,13 +116,13 @@ fn read_store(path: &Path) {
     let Ok(store) = Store::open_with_lock_wait(path, Duration::ZERO) else {
         return;
     };
-    let _ = store.resolve("last");
-    let _ = store.resolve("a");
-    let _ = store.workspaces();
-    let _ = store.damaged();
-    let _ = store.point("a");
-    for heading in store.list().unwrap_or_default() {
-        let _ = store.load(&heading.id);
+    let _ = store.resolve_run_id("last");
+    let _ = store.resolve_run_id("a");
+    let _ = store.list_workspaces();
+    let _ = store.list_damaged_runs();
+    let _ = store.read_point("a");
+    for heading in store.list_runs().unwrap_or_default() {
+        let _ = store.load_run(&heading.id);
     }
 }
 
@@ -183,8 +183,13 @@ fn sample_run() -> Run {
         ..Experiment::default()
     };
     let plans = plan(&experiment).expect("a plan");
-    let mut recorder = Recorder::of_nothing();
-    let executed = execute(&plans[0], &Arc::default(), &mut Nobody, &mut recorder);
+    let mut recorder = RunRecorder::without_store();
+    let executed = execute(
+        &plans[0],
+        &Arc::default(),
+        &mut SilentObserver,
+        &mut recorder,
+    );
     let mut run = executed.run;
     // Texts of the catalogue are most of a document.
     if let Some(model) = &mut run.model {
@@ -222,7 +227,7 @@ fn document_seeds() -> Vec<Vec<u8>> {
             ..run.clone()
         },
     ];
-    let texts = [runs::export_text(&[run]), runs::export_text(&two)];
+    let texts = [runs::render_export(&[run]), runs::render_export(&two)];
     let texts = texts.map(|text| text.expect("a run is a document"));
     texts.map(String::into_bytes).into()
 }

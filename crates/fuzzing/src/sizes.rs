@@ -57,7 +57,7 @@ fn parse_sizes(bytes: &[u8]) {
         Ok(size) => assert!(!format_size(size).is_empty()),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    let _ = tune::values_of("filesystem.rotdelay_ms", &text);
+    let _ = tune::parse_values("filesystem.rotdelay_ms", &text);
 }
 
 fn size_seeds() -> Vec<Vec<u8>> {

@@ -8,10 +8,10 @@
 
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_models::adaptive::{
-    DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Policy, Set, Workload, changes, drawn,
-    of_the_seed, table,
+    AdaptiveWorkload, DESIGN_SEEDS, HELD_OUT_SEED, LOOK_DISTANCES, Policy, TABLE_PREAMBLE,
+    WorkloadSet, changing_workloads, design_workloads, draw_workloads, render_table,
 };
 use diskperf_models::model::load_catalogue;
 use std::process::ExitCode;
@@ -49,20 +49,22 @@ fn main() -> ExitCode {
 }
 
 /// The workloads of a section, and its title.
-fn section(word: &str) -> (String, Vec<Workload>) {
+fn section(word: &str) -> (String, Vec<AdaptiveWorkload>) {
     let random = |what: &str, seed: u64| {
         let title = format!("{what}: {DRAWN} random workloads of seed {seed}");
-        (title, drawn(seed, DRAWN))
+        (title, draw_workloads(seed, DRAWN))
     };
     match word {
         "seed" => (
             "Zachariassen 1987's own workloads".to_owned(),
-            of_the_seed(),
+            design_workloads(),
         ),
         "held-out" => random("Not looked at when the policy was made", HELD_OUT_SEED),
-        "changes" => ("Changes in mid-run".to_owned(), changes()),
+        "changes" => ("Changes in mid-run".to_owned(), changing_workloads()),
         _ => {
-            let all = DESIGN_SEEDS.map(|seed| drawn(seed, DRAWN)).concat();
+            let all = DESIGN_SEEDS
+                .map(|seed| draw_workloads(seed, DRAWN))
+                .concat();
             (format!("Looked at: seeds {DESIGN_SEEDS:?}"), all)
         }
     }
@@ -72,12 +74,12 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
     let catalogue: Catalogue = load_catalogue(None)?;
     let (title, workloads) = section(word);
     if word == "seed" {
-        print!("{PREAMBLE}");
+        print!("{TABLE_PREAMBLE}");
     }
-    let policies = Policy::all(&DISTANCES);
-    let threads = Threads(available_threads());
+    let policies = Policy::all(&LOOK_DISTANCES);
+    let threads = ThreadCrew(available_threads());
     let done = AtomicUsize::new(0);
-    let mut set = Set::run(
+    let mut set = WorkloadSet::run_set(
         &catalogue,
         &workloads,
         &policies,
@@ -87,8 +89,8 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
             eprintln!(
                 "{word}: {done} of {}, {} machines: {:.3} of the best: {}",
                 workloads.len(),
-                row.fixed.runs() + 1,
-                row.share_of_best(),
+                row.fixed_runs.run_count() + 1,
+                row.share_of_best_policy(),
                 row.workload().name,
             );
         },
@@ -97,6 +99,6 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
         eprintln!("{word}: class by class over all");
         set.search_by_class(&threads)?;
     }
-    print!("{}", table(&title, &set));
+    print!("{}", render_table(&title, &set));
     Ok(())
 }

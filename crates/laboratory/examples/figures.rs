@@ -11,11 +11,11 @@
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_battery::Suite;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::reproduce::{Options, reproduce};
+use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce};
 use diskperf_laboratory::{
-    Event, Experiment, Observer, Plan, Recorder, SizeChoice, Workload, plan,
+    Experiment, Observer, ObserverEvent, Plan, RunRecorder, SizeChoice, Workload, plan,
 };
-use diskperf_models::explain::{Means, Subject, explain};
+use diskperf_models::explain::{ExplainedSystem, ExplanationOptions, explain_system};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{Run, Trace};
@@ -49,7 +49,7 @@ fn hash(of: &dyn Debug) -> u64 {
 struct Silent;
 
 impl Observer for Silent {
-    fn handle_event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: ObserverEvent<'_>) {}
 }
 
 fn experiment(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Experiment {
@@ -66,7 +66,7 @@ fn experiment(suite: &str, system: &str, (drives, seed): (u32, u64)) -> Experime
 
 /// What `run` measures; without what names the build, the moment and the machine.
 fn run_of(plan: &Plan) -> Result<Run, String> {
-    let mut recorder = Recorder::of_nothing();
+    let mut recorder = RunRecorder::without_store();
     let executed = execute(plan, &Arc::default(), &mut Silent, &mut recorder);
     match executed.error {
         None => Ok(executed.run),
@@ -108,18 +108,18 @@ fn line(plan: Plan, whole: bool) -> String {
     let Plan::Model(plan) = plan else {
         panic!("a system of the catalogue is modelled")
     };
-    let subject = Subject {
+    let subject = ExplainedSystem {
         name: String::new(),
         plan: *plan,
         run: None,
     };
-    let means = Means {
-        crew: &diskperf_laboratory::crew::Threads(1),
-        counterfactuals: whole,
+    let means = ExplanationOptions {
+        crew: &diskperf_laboratory::crew::ThreadCrew(1),
+        runs_counterfactuals: whole,
         stop: &Arc::default(),
         progress: &|_, _| (),
     };
-    match explain(&subject, &means) {
+    match explain_system(&subject, &means) {
         Ok((explanation, traces)) => {
             let traces: Vec<u64> = traces.iter().map(hash_of_trace).collect();
             found += &format!(" explain {:016x}", hash(&explanation));
@@ -159,7 +159,7 @@ fn main() {
         Some("whole") => every_suite(true),
         Some("reproduce") => {
             let catalogue = load_catalogue(None).expect("the catalogue");
-            let card = reproduce(&catalogue, &Options::default()).expect("the card");
+            let card = reproduce(&catalogue, &ReproduceOptions::default()).expect("the card");
             println!("{}", report::render_card(&card, ReportFormat::Json, 80));
         }
         _ => {

@@ -3,7 +3,7 @@
 //! each call.
 
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Event, Experiment, Observer, Recorder, Workload, plan};
+use diskperf_laboratory::{Experiment, Observer, ObserverEvent, RunRecorder, Workload, plan};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use std::time::Instant;
 struct Silent;
 
 impl Observer for Silent {
-    fn handle_event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: ObserverEvent<'_>) {}
 }
 
 fn main() {
@@ -27,7 +27,7 @@ fn main() {
     for _ in 0..calls.parse().expect("a number of calls") {
         let begin = Instant::now();
         let plans = plan::plan(&experiment).expect("a plan");
-        let mut recorder = Recorder::of_nothing();
+        let mut recorder = RunRecorder::without_store();
         let executed = execute(&plans[0], &stop, &mut Silent, &mut recorder);
         assert!(executed.error.is_none(), "the program failed");
         println!("{}", begin.elapsed().as_nanos());

@@ -13,10 +13,10 @@ mod arm;
 mod contest;
 mod measurement;
 
-use crate::execute::{Executed, execute as execute_plan};
-use crate::plan::{HostPlan, Plan, plan as plan_run, step_title};
-use crate::recorder::Recorder;
-use contest::Question;
+use crate::execute::{ExecutionOutcome, execute as execute_plan};
+use crate::plan::{HostPlan, Plan, format_step_title, plan as plan_run};
+use crate::recorder::RunRecorder;
+use contest::DecisionQuestion;
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
 use diskperf_battery::Step;
 use diskperf_models::LaboratoryError;
@@ -29,35 +29,35 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Default time budget for the blocks of an A/B measurement.
-pub const USUAL_BUDGET: Duration = Duration::from_secs(180);
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(180);
 
-const SUPPOSED_BLOCKS: u32 = 100;
+const ESTIMATED_BLOCK_COUNT: u32 = 100;
 
 /// One side, A or B, of an A/B measurement.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct AbVariant {
     /// Experiment of this side: its programs, target and settings.
     pub experiment: Experiment,
     /// Command that a shell runs before each repetition of this side.
-    pub before: Option<String>,
+    pub before_command: Option<String>,
 }
 
 /// Request for an A/B measurement: the two sides, the time budget and the limits.
 #[derive(Clone, Debug)]
 pub struct AbRequest {
     /// Sides A and B of the measurement, in this order.
-    pub sides: [Side; 2],
+    pub sides: [AbVariant; 2],
     /// Time budget for the blocks of all programs together.
-    pub budget: Duration,
+    pub time_budget: Duration,
     /// Shortest time for the blocks of each program, even if its verdict comes earlier. With zero,
     /// the blocks end when the verdict and the size of a difference are known.
     pub min_time: Duration,
     /// Maximum number of blocks of one program.
-    pub blocks: Option<u32>,
+    pub block_count: Option<u32>,
     /// Smallest change of a measured rate that matters to the user.
-    pub limits: DecisionLimits,
+    pub decision_limits: DecisionLimits,
     /// Loss of speed, as a share, that the measurement has to find or exclude as well.
-    pub fail_over: Option<f64>,
+    pub slowdown_limit: Option<f64>,
     /// Seed of the coins that order the repetitions of each block.
     pub seed: u64,
 }
@@ -72,7 +72,7 @@ pub struct AbPlan {
 
 /// Runs of both arms of an A/B measurement, complete or partial, and the error that ended them
 /// early.
-pub struct AbExecuted {
+pub struct AbOutcome {
     /// Run of A, followed by the run of B if it was started.
     pub runs: Vec<Run>,
     /// Error that ended the A/B measurement early.
@@ -90,15 +90,16 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
         .iter()
         .any(|side| side.experiment.until_steady.is_some())
     {
-        return Err(not_until_steady());
+        return Err(no_steady_state_error());
     }
     let mut plans = [
-        plan_of(Arm::A, &a.experiment)?,
-        plan_of(Arm::B, &b.experiment)?,
+        plan_variant(Arm::A, &a.experiment)?,
+        plan_variant(Arm::B, &b.experiment)?,
     ];
     for plan in &mut plans {
         if let Plan::Host(plan) = plan {
-            plan.suite.protocol.repetitions = request.blocks.unwrap_or(SUPPOSED_BLOCKS) + 1;
+            plan.suite.protocol.repetitions =
+                request.block_count.unwrap_or(ESTIMATED_BLOCK_COUNT) + 1;
             plan.repeats_disturbed = false;
         }
     }
@@ -115,7 +116,7 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
 /// # Errors
 ///
 /// Returns an error if the run does not store its experiment.
-pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
+pub fn repeat_experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     let Some(kept) = &run.experiment else {
         return Err(LaboratoryError::Request(format!(
             "run {} has no stored options, because diskperf {} made it: write its options instead",
@@ -143,7 +144,7 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
 /// Repeats an earlier experiment: its programs, sizes, settings, cache mode and seed. Repetitions
 /// and label come from `asked`, whose settings are added. A size and targets of `asked` replace the
 /// earlier ones. The caller has to name again the devices that may be overwritten.
-pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
+pub fn apply_earlier(earlier: Experiment, asked: Experiment) -> Experiment {
     let settings = earlier.settings.into_iter().chain(asked.settings);
     Experiment {
         repetitions: asked.repetitions,
@@ -165,7 +166,7 @@ pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
 }
 
 /// Name of an arm of an A/B measurement, as the user sees it.
-pub(crate) fn name(arm: Arm) -> &'static str {
+pub(crate) fn variant_name(arm: Arm) -> &'static str {
     match arm {
         Arm::A => "A",
         Arm::B => "B",
@@ -173,26 +174,26 @@ pub(crate) fn name(arm: Arm) -> &'static str {
 }
 
 /// Returns the error that refuses `until_steady` in an A/B measurement, with the reason.
-pub fn not_until_steady() -> LaboratoryError {
+pub fn no_steady_state_error() -> LaboratoryError {
     LaboratoryError::request(
         "--until-steady: ab repeats A and B in turn until its verdict is firm, however steady they are; bring a drive to its steady state first, by `diskperf run random --set program.write_share=1 --until-steady --on TARGET`, and omit it here",
     )
 }
 
-fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
-    let name = name(arm);
+fn plan_variant(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
+    let name = variant_name(arm);
     let mut plans = plan_run(experiment).map_err(|error| match error {
         LaboratoryError::Request(text) => LaboratoryError::Request(format!("{name}: {text}")),
         error => error,
     })?;
     match (plans.pop(), plans.is_empty()) {
-        (Some(Plan::Host(plan)), true) if plan.fresh.len() > 1 => {
+        (Some(Plan::Host(plan)), true) if plan.fresh_filesystems.len() > 1 => {
             Err(LaboratoryError::Request(format!(
                 "{name}: a file system of each block size makes two runs: say which, as --fresh {}:block_bytes={}",
-                plan.fresh[0].kind, plan.fresh[0].block_bytes
+                plan.fresh_filesystems[0].kind, plan.fresh_filesystems[0].block_bytes
             )))
         }
-        (Some(plan), true) => match plan.shortage() {
+        (Some(plan), true) => match plan.space_shortage() {
             Some(shortage) => Err(LaboratoryError::Request(format!("{name}: {shortage}"))),
             None => Ok(plan),
         },
@@ -208,7 +209,7 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
         [Plan::Host(_), Plan::Host(_)] => Ok(()),
         [Plan::Model(_), Plan::Model(_)] => {
             let mut hooks = request.sides.iter().zip(OPTIONS);
-            match hooks.find(|(side, _)| side.before.is_some()) {
+            match hooks.find(|(side, _)| side.before_command.is_some()) {
                 None => Ok(()),
                 Some((_, option)) => Err(LaboratoryError::Request(format!(
                     "{option} changes this machine, and a modelled system takes no notice of it: change the model by --set"
@@ -239,7 +240,11 @@ fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     if alike == a.len() && alike == b.len() {
         return Ok(());
     }
-    let at = |steps: &[Step]| steps.get(alike).map_or("nothing".to_owned(), step_title);
+    let at = |steps: &[Step]| {
+        steps
+            .get(alike)
+            .map_or("nothing".to_owned(), format_step_title)
+    };
     let notes = plans.iter().flat_map(|plan| plan.notes());
     let notes: Vec<String> = notes.map(|note| format!("; {note}")).collect();
     Err(LaboratoryError::Request(format!(
@@ -254,7 +259,7 @@ fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
 fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryError> {
     let programs = plan.suite().steps.len();
     let needed = request.min_time.saturating_mul(programs as u32);
-    if needed <= request.budget {
+    if needed <= request.time_budget {
         return Ok(());
     }
     let s = |time: Duration| format!("{}s", time.as_secs_f64());
@@ -262,7 +267,7 @@ fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryErro
         "--min-time {} for each program ({programs} in all) is {}, and the --budget is {}: give a larger --budget or a shorter --min-time",
         s(request.min_time),
         s(needed),
-        s(request.budget)
+        s(request.time_budget)
     )))
 }
 
@@ -276,7 +281,7 @@ impl AbPlan {
     }
 
     /// Reports whether both arms are modelled, so that their comparison is exact.
-    pub fn is_exact(&self) -> bool {
+    pub fn has_exact_block_count(&self) -> bool {
         matches!(self.plans, [Plan::Model(_), Plan::Model(_)])
     }
 
@@ -284,15 +289,19 @@ impl AbPlan {
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (arm, plan) in [Arm::A, Arm::B].into_iter().zip(&self.plans) {
-            text += &format!("{}: {}\n", name(arm), plan.describe_arm().trim_end());
+            text += &format!(
+                "{}: {}\n",
+                variant_name(arm),
+                plan.describe_variant().trim_end()
+            );
         }
-        if self.is_exact() {
+        if self.has_exact_block_count() {
             return text + "A and B are modelled: each runs once, and the comparison is exact\n";
         }
-        for hook in self.hooks().iter().flatten() {
+        for hook in self.list_hooks().iter().flatten() {
             text += &format!("before each repetition: {}\n", hook.describe());
         }
-        let budget = self.request.budget.as_secs_f64();
+        let budget = self.request.time_budget.as_secs_f64();
         text += &format!(
             "time: {budget:.0} s at most for the blocks of one repetition of each arm, which end when the verdicts are firm; where A and B differ, as many blocks again measure by how much; before them files are made, and each program runs once in each arm\n"
         );
@@ -300,38 +309,47 @@ impl AbPlan {
             let min_time = self.request.min_time.as_secs_f64();
             text += &format!("time of each program: {min_time} s at least\n");
         }
-        text += &match self.request.blocks {
+        text += &match self.request.block_count {
             Some(blocks) => format!("blocks: at most {blocks} of each program\n"),
             None => format!(
-                "blocks: the figures above are for {SUPPOSED_BLOCKS} of each program, and more follow while there is time and no verdict; --blocks bounds them\n"
+                "blocks: the figures above are for {ESTIMATED_BLOCK_COUNT} of each program, and more follow while there is time and no verdict; --blocks bounds them\n"
             ),
         };
         text
     }
 
-    fn hooks(&self) -> [Option<Hook>; 2] {
+    fn list_hooks(&self) -> [Option<Hook>; 2] {
         let [a, b] = self.request.sides.each_ref();
-        let hook = |side: &Side, option| side.before.clone().map(|line| Hook::new(option, line));
+        let hook = |side: &AbVariant, option| {
+            side.before_command
+                .clone()
+                .map(|line| Hook::new(option, line))
+        };
         [hook(a, OPTIONS[0]), hook(b, OPTIONS[1])]
     }
 
-    fn question(&self) -> Question {
-        Question {
-            limits: self.request.limits,
-            fail_over: self.request.fail_over,
+    fn decision_question(&self) -> DecisionQuestion {
+        DecisionQuestion {
+            decision_limits: self.request.decision_limits,
+            slowdown_limit: self.request.slowdown_limit,
         }
     }
 }
 
 /// Reports whether two plans can use the same files. A difference between them then does not come
 /// from different places on the media.
-fn share_files([a, b]: [&HostPlan; 2]) -> bool {
+fn do_share_files([a, b]: [&HostPlan; 2]) -> bool {
     let places = |plan: &HostPlan| -> Vec<(PathBuf, bool)> {
-        let targets = plan.targets.iter().chain(&plan.other);
-        let place = targets.map(|target| (target.path.clone(), target.given_up.is_some()));
+        let targets = plan.targets.iter().chain(&plan.other_target);
+        let place = targets.map(|target| {
+            (
+                target.resolved_path.clone(),
+                target.destroyed_device.is_some(),
+            )
+        });
         place.collect()
     };
-    a.fresh.is_empty() && b.fresh.is_empty() && places(a) == places(b)
+    a.fresh_filesystems.is_empty() && b.fresh_filesystems.is_empty() && places(a) == places(b)
 }
 
 /// Executes both arms of an A/B measurement. `stop` ends them early; results up to then are kept.
@@ -339,18 +357,18 @@ pub fn execute(
     plan: &AbPlan,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
-    recorders: [&mut Recorder; 2],
-) -> AbExecuted {
+    recorders: [&mut RunRecorder; 2],
+) -> AbOutcome {
     if let [Plan::Host(a), Plan::Host(b)] = &plan.plans {
-        return measurement::measure((plan, [a, b]), stop, observer, recorders);
+        return measurement::measure_plan((plan, [a, b]), stop, observer, recorders);
     }
     let mut runs = Vec::new();
     for (plan, recorder) in plan.plans.iter().zip(recorders) {
-        let Executed { run, error } = execute_plan(plan, stop, observer, recorder);
+        let ExecutionOutcome { run, error } = execute_plan(plan, stop, observer, recorder);
         runs.push(run);
         if error.is_some() {
-            return AbExecuted { runs, error };
+            return AbOutcome { runs, error };
         }
     }
-    AbExecuted { runs, error: None }
+    AbOutcome { runs, error: None }
 }

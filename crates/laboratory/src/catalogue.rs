@@ -6,17 +6,17 @@ use diskperf_battery::program::nearest;
 use diskperf_catalogue::{Catalogue, Component, Parameter, Setting};
 use diskperf_device::disk::device::{Disk, DiskSpecification};
 use diskperf_device::disk::layout::{Layout, ZoneSpecification};
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_machine::specification::MechanismSpecification;
 use diskperf_models::LaboratoryError;
-use diskperf_models::model::computer::Computer;
+use diskperf_models::model::computer::ModelComputer;
 use serde::Serialize;
 
 /// Lists all catalogue entries of one kind, each with its description.
 ///
 /// The description is empty if the file of the entry does not parse; the error appears when the
 /// entry is used.
-pub fn components(catalogue: &Catalogue, component: Component) -> Vec<(String, String)> {
+pub fn list_components(catalogue: &Catalogue, component: Component) -> Vec<(String, String)> {
     let names = catalogue.component_names(component).into_iter();
     names
         .map(|name| {
@@ -27,7 +27,7 @@ pub fn components(catalogue: &Catalogue, component: Component) -> Vec<(String, S
 }
 
 /// Lists all systems and variants of the catalogue, each with its description.
-pub fn systems(catalogue: &Catalogue) -> Vec<(String, String)> {
+pub fn list_systems(catalogue: &Catalogue) -> Vec<(String, String)> {
     let names = catalogue.system_names().into_iter();
     names
         .map(|name| {
@@ -38,15 +38,15 @@ pub fn systems(catalogue: &Catalogue) -> Vec<(String, String)> {
 }
 
 /// A document with published results that the catalogue quotes.
-pub struct Document {
+pub struct PublishedDocument {
     /// Name of the document, such as `kridle-mckusick-1983`.
     pub name: String,
     /// Number of table cells of the document that have an id.
-    pub cells: usize,
+    pub cell_count: usize,
     /// Number of table cells of the document that are scored.
-    pub scored: usize,
+    pub scored_count: usize,
     /// Whether the catalogue has a system for at least one result of the document.
-    pub modelled: bool,
+    pub is_modelled: bool,
 }
 
 /// Lists all documents with published results.
@@ -54,16 +54,16 @@ pub struct Document {
 /// # Errors
 ///
 /// Returns the error of a faulty file in `published/`.
-pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError> {
-    let published = crate::reproduce::published(catalogue)?;
+pub fn list_documents(catalogue: &Catalogue) -> Result<Vec<PublishedDocument>, LaboratoryError> {
+    let published = crate::reproduce::read_published(catalogue)?;
     let systems = catalogue.system_names();
     let document = |name: &str| {
         let cells = published.cells_of_document(name).unwrap_or_default();
-        Document {
+        PublishedDocument {
             name: name.to_owned(),
-            cells: cells.len(),
-            scored: cells.iter().filter(|cell| cell.is_scored).count(),
-            modelled: cells
+            cell_count: cells.len(),
+            scored_count: cells.iter().filter(|cell| cell.is_scored).count(),
+            is_modelled: cells
                 .iter()
                 .filter_map(|cell| cell.full_target())
                 .any(|target| systems.contains(&target)),
@@ -93,14 +93,14 @@ pub struct SystemEntry {
 /// # Errors
 ///
 /// Returns the faults of the system or of the settings.
-pub fn system(
+pub fn describe_system(
     catalogue: &Catalogue,
     name: &str,
     settings: &[Setting],
 ) -> Result<SystemEntry, LaboratoryError> {
-    let computer = Computer::read(catalogue, name, settings)?;
+    let computer = ModelComputer::read_catalogue(catalogue, name, settings)?;
     let of_all = computer
-        .components
+        .component_names
         .iter()
         .filter(|(component, _)| **component != Component::Drive)
         .map(|(component, name)| (component.name().to_owned(), name.clone()));
@@ -136,7 +136,7 @@ pub struct DriveFigures {
     /// Derived figures: name, value and unit of each.
     pub figures: Vec<(&'static str, f64, &'static str)>,
     /// Seek curve: distance in cylinders and seek time in milliseconds.
-    pub seek: Vec<(u32, f64)>,
+    pub seek_curve: Vec<(u32, f64)>,
     /// Zones of a disk with firmware, outermost first; empty for other drives.
     pub zones: Vec<ZoneFigures>,
 }
@@ -153,7 +153,8 @@ pub struct ZoneFigures {
     /// Sequential rate of the zone over consecutive tracks, including their skew, in MB/s.
     pub mb_per_s: f64,
     /// Capacity of the zone that hosts can use, in GB.
-    pub gb: f64,
+    #[serde(rename = "gb")]
+    pub capacity_gb: f64,
     /// Angle at which the first track of the zone begins, in revolutions.
     pub origin_rev: f64,
     /// Skew between neighbouring tracks of the zone, in revolutions.
@@ -165,7 +166,7 @@ pub struct ZoneFigures {
 
 /// Returns the kinds of catalogue entries that have this name. A drive and a driver may share a
 /// name.
-pub fn components_named(catalogue: &Catalogue, name: &str) -> Vec<Component> {
+pub fn find_components(catalogue: &Catalogue, name: &str) -> Vec<Component> {
     let has = |component: &Component| {
         let names = catalogue.component_names(*component);
         names.iter().any(|known| known == name)
@@ -178,12 +179,12 @@ pub fn components_named(catalogue: &Catalogue, name: &str) -> Vec<Component> {
 /// # Errors
 ///
 /// Returns the reason if no system of the catalogue accepts the component.
-pub fn component(
+pub fn describe_component(
     catalogue: &Catalogue,
     component: Component,
     name: &str,
 ) -> Result<ComponentEntry, LaboratoryError> {
-    let computer = in_some_system(catalogue, component, name)?;
+    let computer = find_in_systems(catalogue, component, name)?;
     let prefix = format!("{}.", component.name());
     let parameters = computer
         .parameters
@@ -196,27 +197,27 @@ pub fn component(
         description: catalogue.description(component, name).unwrap_or_default(),
         parameters: parameters.collect(),
         drive: (component == Component::Drive)
-            .then(|| figures_of(&computer, name))
+            .then(|| find_drive_figures(&computer, name))
             .flatten(),
     })
 }
 
 /// Finds a system for a component: one that lists it, else one that accepts it in place of its own
 /// component.
-fn in_some_system(
+fn find_in_systems(
     catalogue: &Catalogue,
     component: Component,
     name: &str,
-) -> Result<Computer, LaboratoryError> {
+) -> Result<ModelComputer, LaboratoryError> {
     let mut names = catalogue.system_names();
     // A variant differs from its system in numbers that are not the entry's.
     names.retain(|system| !system.contains(':'));
-    let mut own: Vec<Computer> = names
+    let mut own: Vec<ModelComputer> = names
         .iter()
-        .filter_map(|system| Computer::read(catalogue, system, &[]).ok())
+        .filter_map(|system| ModelComputer::read_catalogue(catalogue, system, &[]).ok())
         .filter(|computer| {
             computer
-                .components
+                .component_names
                 .get(&component)
                 .is_some_and(|own| own == name)
         })
@@ -239,7 +240,7 @@ fn in_some_system(
     }];
     let mut refused = Vec::new();
     for system in &names {
-        match Computer::read(catalogue, system, &setting) {
+        match ModelComputer::read_catalogue(catalogue, system, &setting) {
             Ok(computer) => return Ok(computer),
             Err(error) => refused.push(error),
         }
@@ -261,7 +262,10 @@ fn in_some_system(
 /// # Errors
 ///
 /// Returns an error if no drive has this name, or the faults of the drive.
-pub fn track(catalogue: &Catalogue, name: &str) -> Result<TrackFormat, LaboratoryError> {
+pub fn find_track_format(
+    catalogue: &Catalogue,
+    name: &str,
+) -> Result<TrackFormat, LaboratoryError> {
     let known = catalogue.component_names(Component::Drive);
     if !known.iter().any(|drive| drive == name) {
         let near = nearest(name, known.iter().map(String::as_str));
@@ -273,8 +277,8 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<TrackFormat, Laborator
             "the catalogue has no drive `{name}`; {remedy}"
         )));
     }
-    let computer = in_some_system(catalogue, Component::Drive, name)?;
-    let (drive, cylinder) = computer.measured(name).ok_or_else(|| {
+    let computer = find_in_systems(catalogue, Component::Drive, name)?;
+    let (drive, cylinder) = computer.measured_mechanism(name).ok_or_else(|| {
         LaboratoryError::Request(format!("the drive `{name}` has no tracks; name a disk"))
     })?;
     let geometry = &drive.mechanics.geometry;
@@ -287,16 +291,16 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<TrackFormat, Laborator
     })
 }
 
-const SEEK_POINTS: u32 = 61;
+const SEEK_POINT_COUNT: u32 = 61;
 
-fn figures_of(computer: &Computer, name: &str) -> Option<DriveFigures> {
-    let measured = computer.measured(name).map(drive_figures);
-    measured.or_else(|| computer.disk(name).map(disk_figures))
+fn find_drive_figures(computer: &ModelComputer, name: &str) -> Option<DriveFigures> {
+    let measured = computer.measured_mechanism(name).map(build_drive_figures);
+    measured.or_else(|| computer.find_disk(name).map(build_disk_figures))
 }
 
-fn disk_figures(of: &DiskSpecification) -> DriveFigures {
-    let disk = Disk::new(of, Turn::ZERO).expect("the specification was checked");
-    let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek());
+fn build_disk_figures(of: &DiskSpecification) -> DriveFigures {
+    let disk = Disk::new(of, RotationAngle::ZERO).expect("the specification was checked");
+    let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek_curve());
     let revolution_ms = of.mechanism.period_ns / 1e6;
     let medium_bytes = of.medium_sector_bytes() as f64;
     let capacity = layout.sectors() as f64 * medium_bytes;
@@ -304,20 +308,20 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
         true => ("capacity", capacity / 1e6, "MB"),
         false => ("capacity", capacity / 1e9, "GB"),
     };
-    let zones = zones_of(of, layout);
+    let zones = build_zone_figures(of, layout);
     // Sectors that were measured one by one have no skew.
     let rate = |zone: Option<&ZoneFigures>, sector: u64| {
-        let on_track = f64::from(layout.locate(sector).sectors_per_track);
+        let on_track = f64::from(layout.position_of(sector).sectors_per_track);
         let alone = on_track * medium_bytes / revolution_ms / 1e3;
         let of_platter = zone.map_or(alone, |zone| zone.mb_per_s);
         of_platter.min(of.link.bytes_per_s / 1e6)
     };
-    let tracks = layout.cylinders();
+    let tracks = layout.cylinder_count();
     DriveFigures {
         figures: vec![
             capacity,
             ("revolution", revolution_ms, "ms"),
-            ("zones", layout.zones() as f64, "zones"),
+            ("zones", layout.zone_count() as f64, "zones"),
             ("tracks of a surface", f64::from(tracks), "tracks"),
             (
                 "sequential rate, outermost zone",
@@ -334,21 +338,21 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
                 of.link.bytes_per_s / 1e6,
                 "MB/s",
             ),
-            ("mean seek of the curve", seek.average().millis(), "ms"),
+            ("mean seek of the curve", seek.average_time().millis(), "ms"),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
-        seek: points_of(tracks, |distance| seek.time(distance).millis()),
+        seek_curve: sample_seek_curve(tracks, |distance| seek.time_over(distance).millis()),
         zones,
     }
 }
 
 /// Lists the zones of a disk. The list is empty if each sector of the disk was measured separately.
-fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
+fn build_zone_figures(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
     let medium_bytes = of.medium_sector_bytes() as f64;
     let revolution_ms = of.mechanism.period_ns / 1e6;
     let zones = &of.mechanism.layout.zones;
     let first = |number: usize| match number < zones.len() {
-        true => layout.first_of_zone(number).min(layout.sectors()),
+        true => layout.first_sector_of_zone(number).min(layout.sectors()),
         false => layout.sectors(),
     };
     let zone = |(number, zone): (usize, &ZoneSpecification)| {
@@ -359,7 +363,7 @@ fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
             last_cylinder: zone.last_cylinder,
             sectors_per_track: zone.sectors_per_track,
             mb_per_s: track_bytes / (revolution_ms * (1.0 + zone.track_skew_rev)) / 1e3,
-            gb: sectors as f64 * medium_bytes / 1e9,
+            capacity_gb: sectors as f64 * medium_bytes / 1e9,
             origin_rev: zone.origin_rev,
             track_skew_rev: zone.track_skew_rev,
             cylinder_skew_rev: zone.cylinder_skew_rev,
@@ -368,17 +372,16 @@ fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
     zones.iter().enumerate().map(zone).collect()
 }
 
-fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
+fn sample_seek_curve(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
     let longest = cylinders.saturating_sub(1);
-    let steps = SEEK_POINTS - 1;
+    let steps = SEEK_POINT_COUNT - 1;
     let distance = |step: u32| (u64::from(step) * u64::from(longest) / u64::from(steps)) as u32;
     (0..=steps)
         .map(|step| (distance(step), time_ms(distance(step))))
         .collect()
 }
 
-/// Returns the derived figures of a disk mechanism, with the track of the given cylinder.
-fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
+fn build_drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
     let seek = &drive.mechanics.seek;
     let rpm = drive.rpm;
@@ -392,11 +395,11 @@ fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigu
             ("revolution", revolution_ms, "ms"),
             ("track", track_bytes / 1024.0, "KB"),
             ("media rate over a track", media_rate / 1e6, "MB/s"),
-            ("mean seek of the curve", seek.average().millis(), "ms"),
+            ("mean seek of the curve", seek.average_time().millis(), "ms"),
             ("mean rotational latency", revolution_ms / 2.0, "ms"),
         ],
-        seek: points_of(geometry.cylinders(), |distance| {
-            seek.time(distance).millis()
+        seek_curve: sample_seek_curve(geometry.cylinders(), |distance| {
+            seek.time_over(distance).millis()
         }),
         zones: Vec::new(),
     }

@@ -21,37 +21,36 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Reports whether a run of this process has a folder now. A signal handler may call it.
-pub fn has_workspace() -> bool {
+pub fn has_any_workspace() -> bool {
     Workspace::exists()
 }
 
 /// Options of a cleaning: directories to search, and what to do with leftovers.
 #[derive(Clone, Debug, Default)]
-pub struct Cleaning {
+pub struct CleanRequest {
     /// Directories to search, in addition to those that the store knows.
     pub directories: Vec<PathBuf>,
     /// Whether to report leftovers without changing anything.
-    pub dry_run: bool,
+    pub is_dry_run: bool,
     /// Whether the store forgets folders on file systems that are not mounted now.
-    pub forget_unmounted: bool,
+    pub forgets_unmounted: bool,
 }
 
 /// Something that a killed run left behind: a folder, a file, a buffer, a setting or a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
     /// A run's folder with all its contents.
-    Folder(PathBuf),
+    WorkspaceFolder(PathBuf),
     /// An output file that the run had not finished.
-    Output(PathBuf),
+    PartialOutput(PathBuf),
     /// An instance of tracefs, a buffer for trace events of the kernel.
-    Instance(PathBuf),
+    TraceInstance(PathBuf),
     /// Directory of a killed server of a drive, with its socket.
     Server(PathBuf),
     /// A changed queue setting of a disk.
-    Setting(queue_settings::PutBack),
+    DeviceSetting(queue_settings::PutBack),
     /// A loop device whose image file was removed.
-    Loop {
-        /// Device node of the leftover loop device.
+    LoopDevice {
         device: PathBuf,
         /// Path that the loop device's removed image file had.
         image: PathBuf,
@@ -60,13 +59,14 @@ pub enum Leftover {
 
 impl Leftover {
     /// Describes the action on this leftover, done or, in a dry run, only planned.
-    pub fn told(&self, dry_run: bool) -> String {
+    pub fn describe(&self, dry_run: bool) -> String {
         let (would, done) = match self {
-            Self::Folder(_) | Self::Output(_) | Self::Instance(_) | Self::Server(_) => {
-                ("would remove", "removed")
-            }
-            Self::Setting(_) => ("would put back", "put back"),
-            Self::Loop { .. } => ("would detach", "detached"),
+            Self::WorkspaceFolder(_)
+            | Self::PartialOutput(_)
+            | Self::TraceInstance(_)
+            | Self::Server(_) => ("would remove", "removed"),
+            Self::DeviceSetting(_) => ("would put back", "put back"),
+            Self::LoopDevice { .. } => ("would detach", "detached"),
         };
         format!("{} {self}", if dry_run { would } else { done })
     }
@@ -75,11 +75,12 @@ impl Leftover {
 impl fmt::Display for Leftover {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(path) | Self::Output(path) | Self::Instance(path) | Self::Server(path) => {
-                path.display().fmt(formatter)
-            }
-            Self::Setting(setting) => setting.fmt(formatter),
-            Self::Loop { device, image } => write!(
+            Self::WorkspaceFolder(path)
+            | Self::PartialOutput(path)
+            | Self::TraceInstance(path)
+            | Self::Server(path) => path.display().fmt(formatter),
+            Self::DeviceSetting(setting) => setting.fmt(formatter),
+            Self::LoopDevice { device, image } => write!(
                 formatter,
                 "{}, whose image {} was removed",
                 device.display(),
@@ -91,28 +92,28 @@ impl fmt::Display for Leftover {
 
 /// Result of a search for leftovers of killed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleanOutcome {
     /// Leftovers that were removed or put back or, in a dry run, would be.
-    pub done: Vec<Leftover>,
+    pub removed: Vec<Leftover>,
     /// Leftovers or places that could not be examined, removed or put back, each with the reason.
-    pub failed: Vec<String>,
+    pub failures: Vec<String>,
     /// Remarks on the cleaning for the user.
     pub notes: Vec<String>,
 }
 
-impl Cleaned {
+impl CleanOutcome {
     /// Removes something that the caller has found, unless leftovers are only to be reported.
     pub fn finish<E: fmt::Display>(
         &mut self,
-        cleaning: &Cleaning,
+        cleaning: &CleanRequest,
         leftover: Leftover,
         act: impl FnOnce() -> Result<(), E>,
     ) {
-        match if cleaning.dry_run { Ok(()) } else { act() } {
-            Ok(()) => self.done.push(leftover),
+        match if cleaning.is_dry_run { Ok(()) } else { act() } {
+            Ok(()) => self.removed.push(leftover),
             Err(error) => {
                 let (text, what) = (error.to_string(), leftover.to_string());
-                self.failed.push(match text.contains(&what) {
+                self.failures.push(match text.contains(&what) {
                     true => text,
                     false => format!("{what}: {text}"),
                 });
@@ -127,9 +128,12 @@ impl Cleaned {
 /// # Errors
 ///
 /// Returns an error if a named directory does not exist, and the errors of the store.
-pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, LaboratoryError> {
+pub fn clean(
+    cleaning: &CleanRequest,
+    store: Option<&mut Store>,
+) -> Result<CleanOutcome, LaboratoryError> {
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut cleaned = Cleaned::default();
+    let mut cleaned = CleanOutcome::default();
     for directory in &cleaning.directories {
         match directory.canonicalize() {
             Ok(place) if place.is_dir() => drop(places.insert(place)),
@@ -147,12 +151,14 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
                 )));
             }
             Err(error) => cleaned
-                .failed
+                .failures
                 .push(format!("{}: {error}", directory.display())),
         }
     }
     let known = match &store {
-        Some(store) => store.workspaces().map_err(crate::store_path::failed)?,
+        Some(store) => store
+            .list_workspaces()
+            .map_err(crate::store_path::store_error)?,
         None => Vec::new(),
     };
     for noted in &known {
@@ -167,24 +173,24 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
         clean_directory(place, cleaning, &mut cleaned);
     }
     for orphan in orphaned_loops() {
-        let leftover = Leftover::Loop {
+        let leftover = Leftover::LoopDevice {
             device: orphan.device().to_owned(),
             image: orphan.image().to_owned(),
         };
         cleaned.finish(cleaning, leftover, || orphan.detach());
     }
     for instance in block_events::abandoned() {
-        let leftover = Leftover::Instance(instance.path());
+        let leftover = Leftover::TraceInstance(instance.path());
         cleaned.finish(cleaning, leftover, || instance.remove());
     }
     put_settings_back(cleaning, &mut cleaned);
     if let Some(store) = store {
-        forget(&known, cleaning, store, &mut cleaned)?;
+        forget_workspaces(&known, cleaning, store, &mut cleaned)?;
     }
     Ok(cleaned)
 }
 
-fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
+fn clean_directory(place: &Path, cleaning: &CleanRequest, cleaned: &mut CleanOutcome) {
     // What is not there now is dealt with where it is forgotten.
     if is_missing(place) {
         return;
@@ -192,37 +198,42 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     let found = match Workspace::find_abandoned(place) {
         Ok(found) => found,
         Err(error) => {
-            cleaned.failed.push(error.to_string());
+            cleaned.failures.push(error.to_string());
             return;
         }
     };
     for abandoned in found {
-        let leftover = Leftover::Folder(abandoned.path().to_owned());
+        let leftover = Leftover::WorkspaceFolder(abandoned.path().to_owned());
         match abandoned.obstacle() {
-            Some(error) => cleaned.failed.push(error.to_string()),
+            Some(error) => cleaned.failures.push(error.to_string()),
             None => cleaned.finish(cleaning, leftover, || abandoned.remove()),
         }
     }
     match AbandonedOutput::find(place) {
         Ok(found) => {
             for output in found {
-                let leftover = Leftover::Output(output.path().to_owned());
+                let leftover = Leftover::PartialOutput(output.path().to_owned());
                 cleaned.finish(cleaning, leftover, || output.remove());
             }
         }
-        Err(error) => cleaned.failed.push(format!("{}: {error}", place.display())),
+        Err(error) => cleaned
+            .failures
+            .push(format!("{}: {error}", place.display())),
     }
 }
 
 /// Note about changed disk settings for users other than root, who cannot see their values.
-const NOTED: &str = "a `diskperf tune` of root has noted disk settings that it changes; if it was killed, `sudo diskperf clean` restores them";
+const SETTINGS_NOTED_MESSAGE: &str = "a `diskperf tune` of root has noted disk settings that it changes; if it was killed, `sudo diskperf clean` restores them";
 
 /// Returns a note for each setting of these places' disks that a killed `diskperf tune` has left
 /// changed. A run measures the changed settings.
-pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+pub(crate) fn list_settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
     if !is_root() {
         let noted = queue_settings::any_noted();
-        return noted.then(|| NOTED.to_owned()).into_iter().collect();
+        return noted
+            .then(|| SETTINGS_NOTED_MESSAGE.to_owned())
+            .into_iter()
+            .collect();
     }
     let mut disks = Vec::new();
     for place in places {
@@ -252,17 +263,17 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
     found
 }
 
-fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+fn put_settings_back(cleaning: &CleanRequest, cleaned: &mut CleanOutcome) {
     if !is_root() {
         if queue_settings::any_noted() {
-            cleaned.notes.push(NOTED.to_owned());
+            cleaned.notes.push(SETTINGS_NOTED_MESSAGE.to_owned());
         }
         return;
     }
     let left = match queue_settings::abandoned() {
         Ok(left) => left,
         Err(error) => {
-            cleaned.failed.push(error.to_string());
+            cleaned.failures.push(error.to_string());
             return;
         }
     };
@@ -270,20 +281,20 @@ fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
         let left = match left {
             Ok(left) => left,
             Err(error) => {
-                cleaned.failed.push(error.to_string());
+                cleaned.failures.push(error.to_string());
                 continue;
             }
         };
         let (path, settings) = (left.path().to_owned(), left.settings().to_vec());
-        let outcome = match cleaning.dry_run {
+        let outcome = match cleaning.is_dry_run {
             true => Ok(()),
             false => left.put_back(),
         };
         match outcome {
             Ok(()) => cleaned
-                .done
-                .extend(settings.into_iter().map(Leftover::Setting)),
-            Err(error) => cleaned.failed.push(format!(
+                .removed
+                .extend(settings.into_iter().map(Leftover::DeviceSetting)),
+            Err(error) => cleaned.failures.push(format!(
                 "{error}; its former value is in {}",
                 path.display()
             )),
@@ -293,18 +304,18 @@ fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
 
 /// Removes the rows of deleted folders from the store. Folders whose file system cannot be examined
 /// stay listed.
-fn forget(
+fn forget_workspaces(
     known: &[NotedWorkspace],
-    cleaning: &Cleaning,
+    cleaning: &CleanRequest,
     store: &mut Store,
-    cleaned: &mut Cleaned,
+    cleaned: &mut CleanOutcome,
 ) -> Result<(), LaboratoryError> {
     for noted in known {
-        let forgotten = match fate(noted) {
-            Fate::There => false,
-            Fate::Gone => true,
-            Fate::OutOfReach if cleaning.forget_unmounted => true,
-            Fate::OutOfReach => {
+        let forgotten = match workspace_fate(noted) {
+            WorkspaceFate::Exists => false,
+            WorkspaceFate::Gone => true,
+            WorkspaceFate::Unreachable if cleaning.forgets_unmounted => true,
+            WorkspaceFate::Unreachable => {
                 cleaned.notes.push(format!(
                     "{}: its file system is not mounted now: mount it for `diskperf clean` to look there, or forget the folder with `diskperf clean --forget-unmounted`",
                     noted.path.display()
@@ -312,31 +323,31 @@ fn forget(
                 false
             }
         };
-        if forgotten && !cleaning.dry_run {
+        if forgotten && !cleaning.is_dry_run {
             store
                 .forget_workspace(&noted.path)
-                .map_err(crate::store_path::failed)?;
+                .map_err(crate::store_path::store_error)?;
         }
     }
     Ok(())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    There,
+enum WorkspaceFate {
+    Exists,
     Gone,
     /// The folder's file system is not mounted or cannot be read.
-    OutOfReach,
+    Unreachable,
 }
 
-fn fate(noted: &NotedWorkspace) -> Fate {
+fn workspace_fate(noted: &NotedWorkspace) -> WorkspaceFate {
     if !Workspace::could_be(&noted.path) {
         // No run has noted it.
-        return Fate::Gone;
+        return WorkspaceFate::Gone;
     }
     match noted.path.symlink_metadata() {
-        Ok(_) => return Fate::There,
-        Err(error) if !is_absence(error.kind()) => return Fate::OutOfReach,
+        Ok(_) => return WorkspaceFate::Exists,
+        Err(error) if !means_absence(error.kind()) => return WorkspaceFate::Unreachable,
         Err(_) => {}
     }
     // On the file system of the run it is gone; the one that is there now may be
@@ -344,21 +355,21 @@ fn fate(noted: &NotedWorkspace) -> Fate {
     let nearest = noted.path.ancestors().find(|above| !is_missing(above));
     let (Some(nearest), Some(filesystem)) = (nearest, &noted.filesystem) else {
         return match noted.path.parent().is_some_and(is_missing) {
-            true => Fate::OutOfReach,
-            false => Fate::Gone,
+            true => WorkspaceFate::Unreachable,
+            false => WorkspaceFate::Gone,
         };
     };
     match mounts::filesystem_of(nearest) {
-        Ok(now) if now == *filesystem => Fate::Gone,
-        _ => Fate::OutOfReach,
+        Ok(now) if now == *filesystem => WorkspaceFate::Gone,
+        _ => WorkspaceFate::Unreachable,
     }
 }
 
 fn is_missing(path: &Path) -> bool {
     path.symlink_metadata()
-        .is_err_and(|error| is_absence(error.kind()))
+        .is_err_and(|error| means_absence(error.kind()))
 }
 
-fn is_absence(kind: ErrorKind) -> bool {
+fn means_absence(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

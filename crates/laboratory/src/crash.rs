@@ -18,7 +18,7 @@ mod workload;
 
 pub use report::{CrashReport, FileSystemFailure, Loss, LostRequest, SavingFlush};
 
-use crate::{LaboratoryError, Recorder};
+use crate::{LaboratoryError, RunRecorder};
 use check::Slot;
 use diskperf_crash::{CutPolicy, Instants, Log, LyingFlush};
 use diskperf_device::DeviceSpecification;
@@ -60,7 +60,7 @@ pub enum RequestSource {
     Workload {
         /// Command of the workload.
         command: String,
-        /// The drive.
+        /// Drive that loses its power.
         drive: Box<DeviceSpecification>,
         /// Virtual seconds per elapsed second.
         speed: f64,
@@ -101,7 +101,7 @@ pub fn crash(
         ));
     }
     enter_private_mounts().map_err(LaboratoryError::request)?;
-    let mut recorder = Recorder::open(store);
+    let mut recorder = RunRecorder::open(store);
     let place = std::env::temp_dir();
     let workspace = Workspace::create(&place, 0, |path| recorder.note_workspace(path))
         .map_err(LaboratoryError::request)?;

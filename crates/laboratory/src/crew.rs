@@ -6,10 +6,10 @@ use std::thread::Builder;
 
 /// A number of threads for parallel work. Fewer threads run if the system refuses some.
 #[derive(Clone, Copy, Debug)]
-pub struct Threads(pub usize);
+pub struct ThreadCrew(pub usize);
 
-impl Crew for Threads {
-    fn each(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
+impl Crew for ThreadCrew {
+    fn run_each(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let some = || {
             loop {

@@ -2,8 +2,8 @@
 //! whatever it has created when it is closed or dropped.
 
 use crate::plan::HostPlan;
-use crate::recorder::Recorder;
-use crate::target::Target;
+use crate::recorder::RunRecorder;
+use crate::target::StorageTarget;
 use diskperf_battery::Medium;
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::device::{BlockDevice, TrafficMeter};
@@ -18,40 +18,39 @@ use std::path::PathBuf;
 /// Open drives of a plan. The drives that run each program together come first, the copy
 /// destination last.
 #[derive(Default)]
-pub(crate) struct Drives(Vec<Drive>);
+pub(crate) struct OpenDrives(Vec<OpenDrive>);
 
-impl Drives {
+impl OpenDrives {
     /// Opens the targets of a plan, as they are or with fresh file systems, and then the copy
     /// destination. After an error the caller has to close the drives that are open.
     pub(crate) fn open(
         &mut self,
         plan: &HostPlan,
         fresh: Option<&FreshSpec>,
-        recorder: &mut Recorder,
+        recorder: &mut RunRecorder,
         left: &mut Vec<String>,
     ) -> Result<(), LaboratoryError> {
         let needed_bytes = match plan.experiment.size {
-            SizeChoice::Bytes(size_bytes) => Some(plan.files_bytes(size_bytes)),
+            SizeChoice::Bytes(size_bytes) => Some(plan.total_file_bytes(size_bytes)),
             SizeChoice::Auto => None,
         };
         let targets = plan.targets.iter().map(|target| (target, fresh));
-        let other = plan.other.iter().map(|target| (target, None));
+        let other = plan.other_target.iter().map(|target| (target, None));
         for (target, fresh) in targets.chain(other) {
-            let drive = Drive::open(target, fresh, needed_bytes, recorder, left)?;
+            let drive = OpenDrive::open(target, fresh, needed_bytes, recorder, left)?;
             self.0.push(drive);
         }
         Ok(())
     }
 
-    /// All open drives, in the order of the plan.
-    pub(crate) fn all(&self) -> &[Drive] {
+    pub(crate) fn as_slice(&self) -> &[OpenDrive] {
         &self.0
     }
 
     /// Closes all drives: checks fresh file systems and removes whatever the drives created.
     pub(crate) fn close(
         self,
-        recorder: &mut Recorder,
+        recorder: &mut RunRecorder,
         left: &mut Vec<String>,
     ) -> Result<(), LaboratoryError> {
         let mut closed = Ok(());
@@ -62,8 +61,7 @@ impl Drives {
     }
 }
 
-/// An open drive on which programs can run.
-pub(crate) struct Drive {
+pub(crate) struct OpenDrive {
     /// Name of the drive's file system in tables, such as `ext4/4096`, or the name of a device.
     pub(crate) filesystem: String,
     /// Space for files whose size a pilot finds, in bytes. It is a tenth of the free space on a
@@ -71,53 +69,53 @@ pub(crate) struct Drive {
     pub(crate) pilot_bytes: u64,
     /// Remarks on the drive for readers of the results.
     pub(crate) notes: Vec<String>,
-    meters: Vec<TrafficMeter>,
-    queues: Vec<BlockDevice>,
-    ground: Ground,
+    traffic_meters: Vec<TrafficMeter>,
+    block_devices: Vec<BlockDevice>,
+    backing: DriveBacking,
 }
 
-enum Ground {
+enum DriveBacking {
     Folder(Workspace),
     /// A fresh file system and the folder with its image. The file system is dropped first.
-    Fresh(Box<FreshFilesystem>, Workspace),
-    /// A user's file, which is only read.
-    File(PathBuf),
+    FreshFilesystem(Box<FreshFilesystem>, Workspace),
+    ExistingFile(PathBuf),
     /// The null device, which stores nothing, with its size in bytes.
-    Null(u64),
-    Device {
+    NullDevice(u64),
+    BlockDevice {
         device: BlockDevice,
         /// Exclusive claim on the device for the whole run, if programs may write to it.
         claim: Option<ClaimedDevice>,
     },
 }
 
-impl Drive {
+impl OpenDrive {
     /// Opens a target as a drive. `needed_bytes` is the space for the programs' files, if known.
     /// After a failure, `left` receives whatever could not be removed.
     fn open(
-        target: &Target,
+        target: &StorageTarget,
         fresh: Option<&FreshSpec>,
         needed_bytes: Option<u64>,
-        recorder: &mut Recorder,
+        recorder: &mut RunRecorder,
         left: &mut Vec<String>,
     ) -> Result<Self, LaboratoryError> {
         match (&target.device, target.medium, fresh) {
-            _ if target.is_null => Ok(Self::null(target)),
-            (Some(device), ..) => Self::device(target, device),
-            (None, Medium::File, _) => Ok(Self::file(target)),
+            _ if target.is_null => Ok(Self::new_null(target)),
+            (Some(device), ..) => Self::from_device(target, device),
+            (None, Medium::File, _) => Ok(Self::from_file(target)),
             (None, _, None) => {
-                let workspace = workspace(target, needed_bytes.unwrap_or(0), recorder)?;
-                Ok(Self::folder(target, workspace))
+                let workspace = open_workspace(target, needed_bytes.unwrap_or(0), recorder)?;
+                Ok(Self::from_folder(target, workspace))
             }
             (None, _, Some(spec)) => {
-                let workspace = workspace(target, 0, recorder)?;
+                let workspace = open_workspace(target, 0, recorder)?;
                 // Where a pilot finds the sizes, the image is a tenth of the
                 // free space at most, as files would be.
-                let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.pilot_bytes()));
+                let payload_bytes =
+                    needed_bytes.unwrap_or(FRESH_FILESYSTEM_BYTES.min(target.pilot_bytes()));
                 match FreshFilesystem::make(&workspace, spec, payload_bytes) {
-                    Ok(fresh) => Ok(Self::fresh(fresh, workspace, spec)),
+                    Ok(fresh) => Ok(Self::from_fresh_filesystem(fresh, workspace, spec)),
                     Err(error) => {
-                        remove(workspace, recorder, left);
+                        remove_workspace(workspace, recorder, left);
                         Err(fresh_error(error))
                     }
                 }
@@ -125,9 +123,9 @@ impl Drive {
         }
     }
 
-    fn device(target: &Target, device: &BlockDevice) -> Result<Self, LaboratoryError> {
+    fn from_device(target: &StorageTarget, device: &BlockDevice) -> Result<Self, LaboratoryError> {
         let claim = target
-            .given_up
+            .destroyed_device
             .as_deref()
             .map(|named| claim_for_writing(device, named, target.ignore_signature))
             .transpose()
@@ -135,53 +133,61 @@ impl Drive {
         Ok(Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
-            notes: cached_below(device)
+            notes: describe_cache_below(device)
                 .into_iter()
                 .chain(claim.as_ref().and_then(ClaimedDevice::note))
                 .collect(),
-            meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
-            queues: device.own_queues().unwrap_or_default(),
-            ground: Ground::Device {
+            traffic_meters: open_meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
+            block_devices: device.own_queues().unwrap_or_default(),
+            backing: DriveBacking::BlockDevice {
                 device: device.clone(),
                 claim,
             },
         })
     }
 
-    fn null(target: &Target) -> Self {
+    fn new_null(target: &StorageTarget) -> Self {
         Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
-            meters: Vec::new(),
-            queues: Vec::new(),
-            ground: Ground::Null(target.room_bytes()),
+            traffic_meters: Vec::new(),
+            block_devices: Vec::new(),
+            backing: DriveBacking::NullDevice(target.free_bytes()),
         }
     }
 
-    fn file(target: &Target) -> Self {
+    fn from_file(target: &StorageTarget) -> Self {
         Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
-            meters: meters(&BlockDevice::of_directory(&target.path).unwrap_or_default()),
-            queues: BlockDevice::queues_under(&target.path).unwrap_or_default(),
-            ground: Ground::File(target.path.clone()),
+            traffic_meters: open_meters(
+                &BlockDevice::of_directory(&target.resolved_path).unwrap_or_default(),
+            ),
+            block_devices: BlockDevice::queues_under(&target.resolved_path).unwrap_or_default(),
+            backing: DriveBacking::ExistingFile(target.resolved_path.clone()),
         }
     }
 
-    fn folder(target: &Target, workspace: Workspace) -> Self {
+    fn from_folder(target: &StorageTarget, workspace: Workspace) -> Self {
         Self {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
-            meters: meters(&BlockDevice::of_directory(workspace.path()).unwrap_or_default()),
-            queues: BlockDevice::queues_under(workspace.path()).unwrap_or_default(),
-            ground: Ground::Folder(workspace),
+            traffic_meters: open_meters(
+                &BlockDevice::of_directory(workspace.path()).unwrap_or_default(),
+            ),
+            block_devices: BlockDevice::queues_under(workspace.path()).unwrap_or_default(),
+            backing: DriveBacking::Folder(workspace),
         }
     }
 
-    fn fresh(fresh: FreshFilesystem, workspace: Workspace, spec: &FreshSpec) -> Self {
+    fn from_fresh_filesystem(
+        fresh: FreshFilesystem,
+        workspace: Workspace,
+        spec: &FreshSpec,
+    ) -> Self {
         let directory = fresh.directory().to_owned();
         let mounted = environment::place(&directory)
             .filesystem
@@ -202,36 +208,38 @@ impl Drive {
             // Nobody else writes there.
             pilot_bytes: mounted.available_bytes / 2,
             notes,
-            meters: meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
-            queues: BlockDevice::queues_under(&directory).unwrap_or_default(),
-            ground: Ground::Fresh(Box::new(fresh), workspace),
+            traffic_meters: open_meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
+            block_devices: BlockDevice::queues_under(&directory).unwrap_or_default(),
+            backing: DriveBacking::FreshFilesystem(Box::new(fresh), workspace),
         }
     }
 
     /// Kind of storage that the programs of this drive use.
-    pub(crate) fn medium(&self) -> Medium {
-        match self.ground {
-            Ground::Folder(_) | Ground::Fresh(..) => Medium::Directory,
-            Ground::Device { .. } | Ground::Null(_) => Medium::Device,
-            Ground::File(_) => Medium::File,
+    pub(crate) fn to_medium(&self) -> Medium {
+        match self.backing {
+            DriveBacking::Folder(_) | DriveBacking::FreshFilesystem(..) => Medium::Directory,
+            DriveBacking::BlockDevice { .. } | DriveBacking::NullDevice(_) => Medium::Device,
+            DriveBacking::ExistingFile(_) => Medium::File,
         }
     }
 
     /// Adds this drive as the next one of a worker.
-    pub(crate) fn plug_into(&self, ports: &mut Ports) -> io::Result<()> {
-        match &self.ground {
-            Ground::Folder(workspace) => {
+    pub(crate) fn add_to_ports(&self, ports: &mut Ports) -> io::Result<()> {
+        match &self.backing {
+            DriveBacking::Folder(workspace) => {
                 ports
                     .directories
                     .push(workspace.directory().try_clone_to_owned()?);
             }
-            Ground::Fresh(filesystem, _) => ports.directories.push(filesystem.open_directory()?),
-            Ground::Device { device, claim } => ports.drives.push(DrivePort::Device {
+            DriveBacking::FreshFilesystem(filesystem, _) => {
+                ports.directories.push(filesystem.open_directory()?)
+            }
+            DriveBacking::BlockDevice { device, claim } => ports.drives.push(DrivePort::Device {
                 device: device.clone(),
                 writable: claim.is_some(),
             }),
-            Ground::File(path) => ports.drives.push(DrivePort::File(path.clone())),
-            Ground::Null(length_bytes) => ports.drives.push(DrivePort::Null {
+            DriveBacking::ExistingFile(path) => ports.drives.push(DrivePort::File(path.clone())),
+            DriveBacking::NullDevice(length_bytes) => ports.drives.push(DrivePort::Null {
                 length_bytes: *length_bytes,
             }),
         }
@@ -239,28 +247,34 @@ impl Drive {
     }
 
     /// Traffic counters of the disks below this drive.
-    pub(crate) fn meters(&self) -> &[TrafficMeter] {
-        &self.meters
+    pub(crate) fn traffic_meters(&self) -> &[TrafficMeter] {
+        &self.traffic_meters
     }
 
     /// Disks that receive this drive's requests; empty for a file system in memory or on a network.
-    pub(crate) fn queues(&self) -> &[BlockDevice] {
-        &self.queues
+    pub(crate) fn block_devices(&self) -> &[BlockDevice] {
+        &self.block_devices
     }
 
     /// Closes the drive: checks a fresh file system and removes whatever was created. A fault that
     /// the check finds is an error, because measurements on a broken file system are worthless.
     /// `left` receives whatever could not be removed.
-    fn close(self, recorder: &mut Recorder, left: &mut Vec<String>) -> Result<(), LaboratoryError> {
-        match self.ground {
-            Ground::Device { .. } | Ground::File(_) | Ground::Null(_) => Ok(()),
-            Ground::Folder(workspace) => {
-                remove(workspace, recorder, left);
+    fn close(
+        self,
+        recorder: &mut RunRecorder,
+        left: &mut Vec<String>,
+    ) -> Result<(), LaboratoryError> {
+        match self.backing {
+            DriveBacking::BlockDevice { .. }
+            | DriveBacking::ExistingFile(_)
+            | DriveBacking::NullDevice(_) => Ok(()),
+            DriveBacking::Folder(workspace) => {
+                remove_workspace(workspace, recorder, left);
                 Ok(())
             }
-            Ground::Fresh(filesystem, workspace) => {
+            DriveBacking::FreshFilesystem(filesystem, workspace) => {
                 let finished = filesystem.finish();
-                remove(workspace, recorder, left);
+                remove_workspace(workspace, recorder, left);
                 match finished.map_err(LaboratoryError::work)? {
                     report if report.clean() => Ok(()),
                     report => Err(LaboratoryError::work(report)),
@@ -270,7 +284,7 @@ impl Drive {
     }
 }
 
-fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>) {
+fn remove_workspace(workspace: Workspace, recorder: &mut RunRecorder, left: &mut Vec<String>) {
     let path = workspace.path().to_owned();
     match workspace.remove() {
         Ok(()) => recorder.forget_workspace(&path),
@@ -296,14 +310,14 @@ fn fresh_error(error: FreshError) -> LaboratoryError {
     }
 }
 
-const FRESH_BYTES: u64 = 1 << 30;
+const FRESH_FILESYSTEM_BYTES: u64 = 1 << 30;
 
-fn workspace(
-    target: &Target,
+fn open_workspace(
+    target: &StorageTarget,
     needed_bytes: u64,
-    recorder: &mut Recorder,
+    recorder: &mut RunRecorder,
 ) -> Result<Workspace, LaboratoryError> {
-    Workspace::create(&target.path, needed_bytes, |path| {
+    Workspace::create(&target.resolved_path, needed_bytes, |path| {
         recorder.note_workspace(path)
     })
     .map_err(LaboratoryError::request)
@@ -311,7 +325,7 @@ fn workspace(
 
 /// Returns a warning for a loop device: it has a second page cache below it, which dropping the
 /// device's own pages does not reach.
-fn cached_below(device: &BlockDevice) -> Option<String> {
+fn describe_cache_below(device: &BlockDevice) -> Option<String> {
     let file = device.backing_file()?;
     let direct = std::fs::read_to_string(device.sysfs().join("loop/dio"));
     if direct.is_ok_and(|direct| direct.trim() == "1") {
@@ -324,7 +338,7 @@ fn cached_below(device: &BlockDevice) -> Option<String> {
     ))
 }
 
-fn meters(disks: &[BlockDevice]) -> Vec<TrafficMeter> {
+fn open_meters(disks: &[BlockDevice]) -> Vec<TrafficMeter> {
     disks
         .iter()
         .filter_map(|disk| TrafficMeter::open(disk).ok())

@@ -1,21 +1,25 @@
 //! Execution of a plan: sets up its rigs, runs its programs by its protocol, and tears down the
 //! rigs.
 
-use crate::drive::Drives;
-use crate::limit::or_limit;
+use crate::drive::OpenDrives;
+use crate::limit::explain_open_file_limit;
 use crate::overhead;
-use crate::pilot::Sizes;
-use crate::plan::{HostPlan, ModelPlan, Plan, step_title, titles};
-use crate::recorder::Recorder;
+use crate::pilot::PilotSizes;
+use crate::plan::{HostPlan, ModelPlan, Plan, format_step_title, list_titles};
+use crate::recorder::RunRecorder;
 use crate::repetition::HostRig;
 use diskperf_analysis::interference;
 use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
 use diskperf_models::LaboratoryError;
-use diskperf_models::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
-use diskperf_models::model::bench::Bench as ModelRig;
-use diskperf_models::model::run::{self as model, Begun, Effect, empty_run, stand, usage};
-use diskperf_models::rig::{Rig, Stand, Work, repeat};
-use diskperf_models::{Event, Observer, Recorded};
+use diskperf_models::measured::{
+    JobTask, describe_engine_fallback, describe_late_arrivals, describe_stagger, list_end_notes,
+};
+use diskperf_models::model::bench::ModelBench as ModelRig;
+use diskperf_models::model::run::{
+    self as model, RunStart, SettingEffect, bench_usage, describe_setup, empty_run,
+};
+use diskperf_models::rig::{MeasurementRig, RigSetup, RigWork, repeat_work};
+use diskperf_models::{Observer, ObserverEvent, RecordedEvent};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
 use diskperf_system::host::{Clock, environment};
 use diskperf_timeline::{Environment, Nanoseconds, ProgramResult, Repetition, Run, RunState};
@@ -25,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// An executed run, complete or partial, with the error that ended it early.
-pub struct Executed {
+pub struct ExecutionOutcome {
     /// The run, with all results measured up to its end.
     pub run: Run,
     /// Error that ended the run early; `None` if it completed.
@@ -38,17 +42,17 @@ pub fn execute(
     plan: &Plan,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
-    recorder: &mut Recorder,
-) -> Executed {
+    recorder: &mut RunRecorder,
+) -> ExecutionOutcome {
     match plan {
         Plan::Host(plan) => {
             let clock = Clock::calibrated();
-            let of = (&plan.suite, plan.fresh.len().max(1));
-            let mut execution = Execution::of(of, new_run(plan, clock), observer, recorder);
-            let error = execution.on_storage(plan, clock, stop).err();
+            let of = (&plan.suite, plan.fresh_filesystems.len().max(1));
+            let mut execution = Execution::from_plan(of, new_run(plan, clock), observer, recorder);
+            let error = execution.run_on_storage(plan, clock, stop).err();
             // A signal also reaches the tools that make file systems: what they then
             // say is not what ended the run.
-            execution.finished(error.map(|error| match stop.load(Ordering::Relaxed) {
+            execution.finish(error.map(|error| match stop.load(Ordering::Relaxed) {
                 true => LaboratoryError::Interrupted,
                 false => error,
             }))
@@ -56,29 +60,29 @@ pub fn execute(
         Plan::Model(plan) => {
             let of = (&plan.suite, plan.computers.len());
             let mut execution =
-                Execution::of(of, model::new_run(plan, begun()), observer, recorder);
-            let error = execution.on_computers(plan, stop).err();
+                Execution::from_plan(of, model::new_run(plan, run_start()), observer, recorder);
+            let error = execution.run_on_computers(plan, stop).err();
             let error = error.map(|error| plan.with_settings_named(error));
-            execution.finished(error)
+            execution.finish(error)
         }
     }
 }
 
 /// Runs the programs of a plan on open drives and returns the result of each program. Nothing is
 /// stored.
-pub(crate) fn on_open_drives(
-    (plan, drives): (&HostPlan, &Drives),
+pub(crate) fn execute_on_open_drives(
+    (plan, drives): (&HostPlan, &OpenDrives),
     clock: Clock,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<ProgramResult>, LaboratoryError> {
     let of_nothing = (plan.target_name(), Environment::default());
-    let run = empty_run(&plan.experiment, &plan.suite, of_nothing, begun());
-    let mut recorder = Recorder::of_nothing();
-    let mut execution = Execution::of((&plan.suite, 1), run, observer, &mut recorder);
-    let outcome = execution.on_drives((plan, drives), clock, stop);
-    let outcome = outcome.and_then(|()| execution.failure().map_or(Ok(()), Err));
-    LaboratoryError::leaving(outcome, execution.left)?;
+    let run = empty_run(&plan.experiment, &plan.suite, of_nothing, run_start());
+    let mut recorder = RunRecorder::without_store();
+    let mut execution = Execution::from_plan((&plan.suite, 1), run, observer, &mut recorder);
+    let outcome = execution.run_on_drives((plan, drives), clock, stop);
+    let outcome = outcome.and_then(|()| execution.first_failure().map_or(Ok(()), Err));
+    LaboratoryError::with_leftovers(outcome, execution.leftovers)?;
     Ok(execution.run.results)
 }
 
@@ -89,10 +93,10 @@ pub(crate) fn on_open_drives(
 ///
 /// Returns an error if a plan needs more space than there is, or if mounts are not permitted.
 pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
-    if let Some(shortage) = plans.iter().find_map(Plan::shortage) {
+    if let Some(shortage) = plans.iter().find_map(Plan::space_shortage) {
         return Err(LaboratoryError::Request(shortage.to_owned()));
     }
-    if !plans.iter().any(Plan::mounts) {
+    if !plans.iter().any(Plan::mounts_filesystem) {
         return Ok(());
     }
     enter_private_mounts().map_err(|error| {
@@ -104,32 +108,32 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
 
 struct Execution<'a> {
     suite: &'a Suite,
-    steps: usize,
-    begun: usize,
+    step_count: usize,
+    steps_begun: usize,
     /// Progress of the steps that have ended on the current rig.
-    earlier: Earlier,
-    left: Vec<String>,
+    earlier_repetitions: Earlier,
+    leftovers: Vec<String>,
     /// Titles and errors of jobs that failed while others continued.
-    failed: Vec<(String, String)>,
+    failed_programs: Vec<(String, String)>,
     run: Run,
     observer: &'a mut dyn Observer,
-    recorder: &'a mut Recorder,
+    recorder: &'a mut RunRecorder,
 }
 
 impl<'a> Execution<'a> {
-    fn of(
+    fn from_plan(
         (suite, rigs): (&'a Suite, usize),
         run: Run,
         observer: &'a mut dyn Observer,
-        recorder: &'a mut Recorder,
+        recorder: &'a mut RunRecorder,
     ) -> Self {
         Self {
             suite,
-            steps: suite.steps.len() * rigs,
-            begun: 0,
-            earlier: Earlier::default(),
-            left: Vec::new(),
-            failed: Vec::new(),
+            step_count: suite.steps.len() * rigs,
+            steps_begun: 0,
+            earlier_repetitions: Earlier::default(),
+            leftovers: Vec::new(),
+            failed_programs: Vec::new(),
             run: Run {
                 command_line: recorder.command_line().to_vec(),
                 ..run
@@ -139,102 +143,107 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn begin(&mut self) {
+    fn begin_run(&mut self) {
         self.recorder.begin_run(&self.run);
-        self.recorder.tell(self.observer);
-        self.observer.handle_event(Event::RunStarted(&self.run));
+        self.recorder.report_messages(self.observer);
+        self.observer
+            .handle_event(ObserverEvent::RunStarted(&self.run));
         for note in &self.run.notes {
-            self.observer.handle_event(Event::Note(note));
+            self.observer.handle_event(ObserverEvent::Note(note));
         }
     }
 
-    fn on_computers(
+    fn run_on_computers(
         &mut self,
         plan: &ModelPlan,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
-        self.begin();
+        self.begin_run();
         // Of all machines, as they share one budget.
-        let usage = usage(plan, stop);
+        let usage = bench_usage(plan, stop);
         for computer in &plan.computers {
             let rig = ModelRig::build(&computer.specification, usage.clone())?;
-            if plan.record {
-                let source = rig.source();
-                let from = Recorded::From(Ok(&source));
-                self.observer.handle_event(Event::Recorded(from));
+            if plan.records_requests {
+                let source = rig.event_source();
+                let from = RecordedEvent::SourceOpened(Ok(&source));
+                self.observer
+                    .handle_event(ObserverEvent::RequestsRecorded(from));
             }
-            self.steps(&rig, &stand(plan, computer), |job, _| Ok(plan.size(job)))?;
-            rig.check()?;
+            self.run_steps(&rig, &describe_setup(plan, computer), |job, _| {
+                Ok(plan.file_bytes(job))
+            })?;
+            rig.check_events()?;
         }
         for (number, setting) in plan.experiment.settings.iter().enumerate() {
-            self.observer.handle_event(Event::SettingTried(setting));
-            let note = match model::effect(plan, number, &usage, &self.run.results)? {
-                Effect::Changes => continue,
-                Effect::Nothing => format!(
+            self.observer
+                .handle_event(ObserverEvent::SettingTried(setting));
+            let note = match model::find_effect(plan, number, &usage, &self.run.results)? {
+                SettingEffect::ChangesResult => continue,
+                SettingEffect::NoEffect => format!(
                     "--set {setting} had no effect in this run: without it every repetition is the same"
                 ),
-                Effect::Unknown => format!(
+                SettingEffect::Undetermined => format!(
                     "whether --set {setting} has an effect is not known: the run without it exceeds the remaining event budget; --no-budget lifts that limit"
                 ),
             };
-            self.observer.handle_event(Event::Note(&note));
+            self.observer.handle_event(ObserverEvent::Note(&note));
             self.run.notes.push(note);
         }
         Ok(())
     }
 
-    fn steps(
+    fn run_steps(
         &mut self,
-        rig: &impl Rig,
-        stand: &Stand,
+        rig: &impl MeasurementRig,
+        stand: &RigSetup,
         mut size: impl FnMut(&Job, &mut dyn Observer) -> Result<u64, LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         let suite = self.suite;
-        self.earlier = Earlier::default();
+        self.earlier_repetitions = Earlier::default();
         for step in &suite.steps {
-            self.observer.handle_event(Event::StepStarted {
-                title: &step_title(step),
-                number: self.begun,
-                of: self.steps,
+            self.observer.handle_event(ObserverEvent::StepStarted {
+                title: &format_step_title(step),
+                number: self.steps_begun,
+                of: self.step_count,
             });
-            self.begun += 1;
+            self.steps_begun += 1;
             let mut sizes_bytes = Vec::new();
             for job in &step.jobs {
                 sizes_bytes.push(size(job, self.observer)?);
             }
-            self.step(rig, stand, (step, &sizes_bytes))?;
+            self.run_step(rig, stand, (step, &sizes_bytes))?;
         }
         Ok(())
     }
 
     /// Runs one step: all jobs that run at the same time. Each job gets a result.
-    fn step(
+    fn run_step(
         &mut self,
-        rig: &impl Rig,
-        stand: &Stand,
+        rig: &impl MeasurementRig,
+        stand: &RigSetup,
         (step, sizes_bytes): (&Step, &[u64]),
     ) -> Result<(), LaboratoryError> {
-        let titles = titles(step);
-        let mut tasks = Task::of_step(step, (&titles, sizes_bytes), self.run.cache);
+        let titles = list_titles(step);
+        let mut tasks = JobTask::list_of_step(step, (&titles, sizes_bytes), self.run.cache);
         for task in &mut tasks {
-            task.fails_alone = true;
+            task.keeps_others_on_failure = true;
         }
-        let work = Work {
-            tasks,
+        let work = RigWork {
+            job_tasks: tasks,
             protocol: self.suite.protocol_of(&step.jobs[0]),
-            companies: Companies::after(self.earlier.clone()),
+            companion_work: Companies::after(self.earlier_repetitions.clone()),
         };
         let first = self.run.results.len();
         let mut results = Vec::new();
-        for (job, task) in step.jobs.iter().zip(&work.tasks) {
-            let result = stand.result(job, *task, work.protocol);
+        for (job, task) in step.jobs.iter().zip(&work.job_tasks) {
+            let result = stand.new_result(job, *task, work.protocol);
             self.recorder.begin_result(&result);
-            self.recorder.tell(self.observer);
+            self.recorder.report_messages(self.observer);
             results.push(result);
         }
         let recorder = &mut *self.recorder;
         let mut repetitions = vec![Vec::new(); results.len()];
-        let outcome = repeat(
+        let outcome = repeat_work(
             rig,
             &work,
             &mut repetitions,
@@ -243,14 +252,15 @@ impl<'a> Execution<'a> {
                 for (ordinal, one) in (first..).zip(made) {
                     recorder.add_repetition(ordinal, one);
                 }
-                recorder.tell(observer);
-                observer.handle_event(Event::RepetitionFinished(made));
+                recorder.report_messages(observer);
+                observer.handle_event(ObserverEvent::RepetitionFinished(made));
                 made.iter().all(|one| one.failures().next().is_none())
             },
         );
-        self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
-        self.earlier.ended = work.companies.ended();
-        self.earlier.zones = work.companies.zones();
+        self.earlier_repetitions.elapsed =
+            self.earlier_repetitions.elapsed + end_of_repetitions(&repetitions);
+        self.earlier_repetitions.ended = work.companion_work.ended();
+        self.earlier_repetitions.zones = work.companion_work.zones();
         let jobs = titles.into_iter().zip(&step.jobs);
         for ((result, repetitions), (title, job)) in results.into_iter().zip(repetitions).zip(jobs)
         {
@@ -260,48 +270,50 @@ impl<'a> Execution<'a> {
             };
             let failure = result.failure();
             let failure = failure.map(|failure| (title, failure.message.clone()));
-            self.failed.extend(failure);
+            self.failed_programs.extend(failure);
             self.finish_result(rig, job, result);
         }
         outcome
     }
 
-    fn finish_result(&mut self, rig: &impl Rig, job: &Job, mut result: ProgramResult) {
-        result.notes.extend(stagger_note(&job.program, &result));
-        result.notes.extend(arrivals_note(&result));
-        result.notes.extend(engine_note(&result));
-        result.notes.extend(end_notes(&result));
-        result.notes.extend(rig.remark(&result));
+    fn finish_result(&mut self, rig: &impl MeasurementRig, job: &Job, mut result: ProgramResult) {
+        result.notes.extend(describe_stagger(&job.program, &result));
+        result.notes.extend(describe_late_arrivals(&result));
+        result.notes.extend(describe_engine_fallback(&result));
+        result.notes.extend(list_end_notes(&result));
+        result.notes.extend(rig.describe_result(&result));
         result
             .notes
             .extend(interference::describe_disturbances(&result));
         let ordinal = self.run.results.len();
         self.recorder.finish_result(ordinal, &result);
-        self.recorder.tell(self.observer);
-        self.observer.handle_event(Event::StepFinished(&result));
+        self.recorder.report_messages(self.observer);
+        self.observer
+            .handle_event(ObserverEvent::StepFinished(&result));
         self.run.results.push(result);
     }
 
-    fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
-        let error = error.map(or_limit);
-        let error = error.or_else(|| self.failure());
+    fn finish(mut self, error: Option<LaboratoryError>) -> ExecutionOutcome {
+        let error = error.map(explain_open_file_limit);
+        let error = error.or_else(|| self.first_failure());
         self.run.state = state_after(error.as_ref());
         self.recorder.finish_run(&self.run);
-        self.recorder.tell(self.observer);
-        self.observer.handle_event(Event::RunFinished(&self.run));
+        self.recorder.report_messages(self.observer);
+        self.observer
+            .handle_event(ObserverEvent::RunFinished(&self.run));
         // All that was to be measured was, whatever is left of it on a disk.
         let outcome = error.map_or(Ok(()), Err);
-        Executed {
+        ExecutionOutcome {
             run: self.run,
-            error: LaboratoryError::leaving(outcome, self.left).err(),
+            error: LaboratoryError::with_leftovers(outcome, self.leftovers).err(),
         }
     }
 }
 
 impl Execution<'_> {
     /// Returns the error of a run that completed all jobs, of which some failed.
-    fn failure(&self) -> Option<LaboratoryError> {
-        let ((program, error), others) = self.failed.split_first()?;
+    fn first_failure(&self) -> Option<LaboratoryError> {
+        let ((program, error), others) = self.failed_programs.split_first()?;
         let others: Vec<&str> = others.iter().map(|(title, _)| title.as_str()).collect();
         let others = match others.is_empty() {
             true => String::new(),
@@ -317,47 +329,47 @@ impl Execution<'_> {
 
     /// Runs all programs on the targets as they are, or on each kind of fresh file system there in
     /// turn.
-    fn on_storage(
+    fn run_on_storage(
         &mut self,
         plan: &HostPlan,
         clock: Clock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
-        self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
-        self.begin();
-        let mut on = |fresh| self.on_filesystem((plan, fresh), clock, stop);
-        if plan.fresh.is_empty() {
+        self.run.overhead = Some(overhead::measure_overhead(clock).map_err(LaboratoryError::work)?);
+        self.begin_run();
+        let mut on = |fresh| self.run_on_filesystem((plan, fresh), clock, stop);
+        if plan.fresh_filesystems.is_empty() {
             return on(None);
         }
-        for spec in &plan.fresh {
+        for spec in &plan.fresh_filesystems {
             on(Some(spec))?;
         }
         Ok(())
     }
 
-    fn on_filesystem(
+    fn run_on_filesystem(
         &mut self,
         (plan, fresh): (&HostPlan, Option<&FreshSpec>),
         clock: Clock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
-        if !self.left.is_empty() {
+        if !self.leftovers.is_empty() {
             return Err(LaboratoryError::work(
                 "the other fresh file systems are skipped, because their space may be taken",
             ));
         }
-        let mut drives = Drives::default();
-        let opened = drives.open(plan, fresh, self.recorder, &mut self.left);
-        self.recorder.tell(self.observer);
-        let result = opened.and_then(|()| self.on_drives((plan, &drives), clock, stop));
-        let closed = drives.close(self.recorder, &mut self.left);
+        let mut drives = OpenDrives::default();
+        let opened = drives.open(plan, fresh, self.recorder, &mut self.leftovers);
+        self.recorder.report_messages(self.observer);
+        let result = opened.and_then(|()| self.run_on_drives((plan, &drives), clock, stop));
+        let closed = drives.close(self.recorder, &mut self.leftovers);
         // What ended the programs says more than what was found afterwards.
         result.and(closed)
     }
 
-    fn on_drives(
+    fn run_on_drives(
         &mut self,
-        (plan, drives): (&HostPlan, &Drives),
+        (plan, drives): (&HostPlan, &OpenDrives),
         clock: Clock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
@@ -365,24 +377,24 @@ impl Execution<'_> {
             plan,
             clock,
             stop,
-            opened: drives.all(),
+            open_drives: drives.as_slice(),
             block_events: None,
-            traffic: None,
-            before: None,
-            watch: OnceLock::new(),
+            device_traffic: None,
+            preparation: None,
+            watch_cell: OnceLock::new(),
         };
-        rig.listen(self.observer);
-        let mut sizes = Sizes::of_run();
-        let done = self.steps(&rig, &rig.stand(), |job, observer| {
-            sizes.of(&rig, job, observer)
+        rig.start_listening(self.observer);
+        let mut sizes = PilotSizes::for_run();
+        let done = self.run_steps(&rig, &rig.describe_setup(), |job, observer| {
+            sizes.size_of_job(&rig, job, observer)
         });
-        rig.close(&mut self.left);
+        rig.close(&mut self.leftovers);
         done
     }
 }
 
 /// End of the last repetition among simultaneous tasks, measured from its start.
-fn ended(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
+fn end_of_repetitions(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
     let last = repetitions.iter().filter_map(|all| all.last());
     let workers = last.flat_map(|one| &one.workers);
     let ends = workers.map(|worker| worker.started + worker.elapsed);
@@ -400,9 +412,11 @@ pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
 
 /// Creates a run on real storage, with no results yet.
 pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
-    let targets = plan.targets.iter().chain(&plan.other);
+    let targets = plan.targets.iter().chain(&plan.other_target);
     let targets = targets.filter(|target| !target.is_null);
-    let places: Vec<&Path> = targets.map(|target| target.path.as_path()).collect();
+    let places: Vec<&Path> = targets
+        .map(|target| target.resolved_path.as_path())
+        .collect();
     let environment = environment::capture(&places, clock.name());
     Run {
         notes: plan.notes.clone(),
@@ -410,14 +424,14 @@ pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
             &plan.experiment,
             &plan.suite,
             (plan.target_name(), environment),
-            begun(),
+            run_start(),
         )
     }
 }
 
 /// Returns the id and the start time of a run that starts now.
-pub(crate) fn begun() -> Begun {
-    Begun {
+pub(crate) fn run_start() -> RunStart {
+    RunStart {
         id: new_id(),
         unix_ms: unix_time().as_millis() as u64,
     }

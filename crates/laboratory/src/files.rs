@@ -1,6 +1,6 @@
 //! Files of this machine that plans are made from.
 
-use crate::job_file::read_named;
+use crate::job_file::read_experiment_file;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
 use diskperf_battery::replay::Trace;
@@ -19,24 +19,24 @@ use std::sync::Arc;
 pub struct HostFiles;
 
 impl Files for HostFiles {
-    fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+    fn read_named(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
         let Workload::Replay(replay) = &experiment.workload else {
-            return read_named(experiment);
+            return read_experiment_file(experiment);
         };
         check_options(experiment)?;
-        let replay = facts::planned(replay)?;
+        let replay = facts::plan_replay(replay)?;
         Ok(Some(Experiment {
             workload: Workload::Replay(Box::new(replay)),
             ..experiment.clone()
         }))
     }
 
-    fn log(&self, path: &str) -> Result<Box<dyn Read + Send>, String> {
+    fn open_log(&self, path: &str) -> Result<Box<dyn Read + Send>, String> {
         let file = input::open(Path::new(path)).map_err(|error| error.to_string())?;
         Ok(Box::new(file))
     }
 
-    fn resolved(&self, path: &Path) -> PathBuf {
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         if let Ok(resolved) = path.canonicalize() {
             return resolved;
         }
@@ -50,11 +50,11 @@ impl Files for HostFiles {
         }
     }
 
-    fn trace(
+    fn open_trace(
         &self,
         of: (&TraceReplay, &TraceFacts),
         scale: Option<AddressScaling>,
     ) -> Result<Arc<dyn Trace>, LaboratoryError> {
-        Ok(Arc::new(TraceFiles::of(of, scale)?))
+        Ok(Arc::new(TraceFiles::from_replay(of, scale)?))
     }
 }

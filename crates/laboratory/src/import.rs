@@ -9,8 +9,8 @@ mod fit;
 mod replayed;
 mod target;
 
-pub use alone::{ShownDrive, ShownNumber};
-use check::check;
+pub use alone::{TraceDrive, TraceParameter};
+use check::check_entries;
 pub use diskperf_analysis::real_drives::{SpindlePhase, ThinkTimeReference};
 use diskperf_calibration::entry::{BLOCK_BYTES, DriveEntry, quote_text};
 use diskperf_calibration::{Calibration, FitOptions, calibrate, render_layer};
@@ -21,29 +21,29 @@ use diskperf_diskspecs::{
     trace,
 };
 use diskperf_models::LaboratoryError;
-pub use fit::Fit;
-pub use replayed::{ReplayFigures, Replays};
+pub use fit::CalibrationFit;
+pub use replayed::{CalibrationReplays, ReplayFigures};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use target::Target;
+use target::ImportTarget;
 
 /// Request to import DiskSim drives into a catalogue.
 #[derive(Clone, Debug)]
-pub struct Asked<'a> {
+pub struct ImportRequest<'a> {
     /// Drive files (`.parv`, `.diskspecs`, `.model`), or traces of drives without files.
-    pub files: &'a [PathBuf],
+    pub input_files: &'a [PathBuf],
     /// Directory of the catalogue to write. It is created if necessary.
-    pub to: &'a Path,
+    pub destination: &'a Path,
     /// Whether existing entries of the same names are replaced.
-    pub replace: bool,
+    pub replaces_existing: bool,
     /// Trace whose first half refines values that the files round; `None` to import the files
     /// alone.
-    pub trace: Option<&'a Path>,
+    pub trace_path: Option<&'a Path>,
 }
 
 /// Result of importing drives into a catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Imported {
+pub struct ImportOutcome {
     /// Imported drives, in the order of the files.
     pub drives: Vec<ImportedDrive>,
 }
@@ -56,47 +56,58 @@ pub struct ImportedDrive {
     /// Name of the system that consists of this drive alone.
     pub system: String,
     /// Catalogue name of the same drive, refined by its trace.
-    pub fitted_drive: Option<String>,
+    #[serde(rename = "fitted_drive")]
+    pub fitted_drive_name: Option<String>,
     /// Name of the system that consists of the refined drive alone.
     pub fitted_system: Option<String>,
     /// Name of the file that the drive was imported from.
-    pub file: String,
+    #[serde(rename = "file")]
+    pub source_file: String,
     /// Trace beside the source file that the request did not name. It may belong to this drive.
-    pub trace_beside: Option<String>,
+    #[serde(rename = "trace_beside")]
+    pub trace_file: Option<String>,
     /// Capacity of the drive that hosts see, in bytes.
     pub capacity_bytes: u64,
     /// Number of zones or, for a layout without zones, of runs of neighbouring sectors.
-    pub zones: usize,
+    #[serde(rename = "zones")]
+    pub zone_count: usize,
     /// Whether `zones` counts runs of neighbouring sectors.
-    pub is_of_runs: bool,
+    #[serde(rename = "is_of_runs")]
+    pub is_from_traces: bool,
     /// Paths of the catalogue files that the import wrote.
-    pub written: Vec<String>,
+    #[serde(rename = "written")]
+    pub written_files: Vec<String>,
     /// Warnings about results of the import that the user may not expect.
     pub warnings: Vec<String>,
     /// Fit of the drive to a trace, if there is one.
-    pub fit: Option<Fit>,
+    pub fit: Option<CalibrationFit>,
     /// Numbers that a trace shows of a drive without parameter files.
-    pub shown: Option<ShownDrive>,
+    #[serde(rename = "shown")]
+    pub trace_drive: Option<TraceDrive>,
     /// Accuracy of the modelled drive in replays of the second half of its trace, if there is one.
-    pub replays: Option<Replays>,
+    pub replays: Option<CalibrationReplays>,
     /// Keys without effect, each with its place and the reason.
-    pub without_effect: Vec<LeftOut>,
+    #[serde(rename = "without_effect")]
+    pub keys_without_effect: Vec<OmittedKey>,
     /// Values in the files that the modelled drive replaces, each with the value that it uses and
     /// the reason.
-    pub differs: Vec<String>,
+    #[serde(rename = "differs")]
+    pub model_differences: Vec<String>,
 }
 
 /// A key of the imported files that has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct OmittedKey {
     /// Name of the key, or title of a block whose keys are unknown.
     pub key: String,
     /// Type and name of the block with the key; empty for a key in a comment.
     pub block: String,
     /// Place of the key: file and line.
-    pub place: String,
+    #[serde(rename = "place")]
+    pub position: String,
     /// Reason why the key has no effect.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
 }
 
 /// Imports all drives of the named files. Nothing is written unless every drive can be imported and
@@ -107,20 +118,20 @@ pub struct LeftOut {
 /// Returns errors, with file and line, for files that are no drives and for drives that cannot be
 /// modelled; and errors for an entry of the same name that is not to be replaced and for a
 /// directory that cannot be written.
-pub fn import(asked: &Asked<'_>) -> Result<Imported, LaboratoryError> {
-    let mut target = Target::new(asked.to, asked.replace);
+pub fn import(asked: &ImportRequest<'_>) -> Result<ImportOutcome, LaboratoryError> {
+    let mut target = ImportTarget::new(asked.destination, asked.replaces_existing);
     let mut drives = Vec::new();
-    for file in asked.files {
-        drives.extend(import_file(file, asked.trace, &mut target)?);
+    for file in asked.input_files {
+        drives.extend(import_file(file, asked.trace_path, &mut target)?);
     }
-    target.write()?;
-    Ok(Imported { drives })
+    target.write_files()?;
+    Ok(ImportOutcome { drives })
 }
 
 fn import_file(
     file: &Path,
     trace: Option<&Path>,
-    target: &mut Target<'_>,
+    target: &mut ImportTarget<'_>,
 ) -> Result<Vec<ImportedDrive>, LaboratoryError> {
     let request = |error: String| LaboratoryError::Request(error);
     if alone::is_trace(file) {
@@ -141,13 +152,21 @@ fn import_file(
         )));
     }
     let warnings: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    let without_effect: Vec<LeftOut> = found.ignored_keys.iter().map(left_out).collect();
-    let acts_as: Vec<String> = found.ignored_keys.iter().filter_map(acts_as).collect();
+    let without_effect: Vec<OmittedKey> = found
+        .ignored_keys
+        .iter()
+        .map(describe_omitted_key)
+        .collect();
+    let acts_as: Vec<String> = found
+        .ignored_keys
+        .iter()
+        .filter_map(describe_substitute)
+        .collect();
     let several = found.drives.len() > 1;
     // A trace is of one drive.
     let trace_beside = match trace.is_some() || several {
         true => None,
-        false => trace_beside(file),
+        false => find_trace_file(file),
     };
     let mut drives = Vec::new();
     let with_places = found.drives.iter().zip(&found.key_spans);
@@ -162,11 +181,11 @@ fn import_file(
         let imported =
             import_drive((drive, places), (&stem, &name), trace, target).map_err(request)?;
         drives.push(ImportedDrive {
-            trace_beside: trace_beside.clone(),
+            trace_file: trace_beside.clone(),
             warnings: warnings.iter().cloned().chain(imported.warnings).collect(),
-            without_effect: without_effect.clone(),
-            differs: imported
-                .differs
+            keys_without_effect: without_effect.clone(),
+            model_differences: imported
+                .model_differences
                 .into_iter()
                 .chain(acts_as.clone())
                 .collect(),
@@ -176,17 +195,17 @@ fn import_file(
     Ok(drives)
 }
 
-fn left_out(one: &IgnoredKey) -> LeftOut {
-    LeftOut {
+fn describe_omitted_key(one: &IgnoredKey) -> OmittedKey {
+    OmittedKey {
         key: one.key.clone(),
         block: one.block.clone(),
-        place: format!("{}:{}", one.span.file(), one.span.line_number()),
-        why: one.reason.to_owned(),
+        position: format!("{}:{}", one.span.file(), one.span.line_number()),
+        reason: one.reason.to_owned(),
     }
 }
 
 /// Describes a key whose file value the modelled drive replaces by another.
-fn acts_as(one: &IgnoredKey) -> Option<String> {
+fn describe_substitute(one: &IgnoredKey) -> Option<String> {
     let SubstitutedValue {
         file_value: written,
         modelled_value: modelled,
@@ -201,37 +220,37 @@ fn import_drive(
     (drive, places): (&SpecifiedDrive, &KeySpans),
     (stem, file): (&str, &str),
     trace: Option<&Path>,
-    target: &mut Target<'_>,
+    target: &mut ImportTarget<'_>,
 ) -> Result<ImportedDrive, String> {
-    let name = catalogue_name(stem)?;
+    let name = to_catalogue_name(stem)?;
     let entry = DriveEntry::new(drive, file)?;
     let system = format!("bare-{name}");
     let mut entries = vec![
         (format!("drives/{name}.toml"), entry.text),
         (
             format!("systems/{system}.toml"),
-            rig(&name, "the drive's own sources"),
+            rig_name(&name, "the drive's own sources"),
         ),
     ];
-    let filed = check(&system, &name, &entries, places)?;
+    let filed = check_entries(&system, &name, &entries, places)?;
     let (mut fitted_drive, mut fitted_system) = (None, None);
     let (mut fit, mut replays, mut warnings) = (None, None, Vec::new());
     if let Some(trace) = trace {
         let fitted = format!("{name}-fitted");
-        let (requests, found) = calibrated(drive, trace)?;
+        let (requests, found) = calibrate_drive(drive, trace)?;
         let source = format!(
             "fitted on the first {} of {} requests of its trace",
             found.fitted_request_count, found.request_count
         );
         let text = render_layer((&found.specified_disk, &found.fitted_disk), &name, &source);
         entries.push((format!("drives/{fitted}.toml"), text));
-        let rig = rig(&fitted, "the drive's own sources, and a trace of it");
+        let rig = rig_name(&fitted, "the drive's own sources, and a trace of it");
         let of_fitted = format!("bare-{fitted}");
         entries.push((format!("systems/{of_fitted}.toml"), rig));
         // What a trace shows has no place in the files.
-        let disk = check(&of_fitted, &fitted, &entries, &KeySpans::new())?;
-        let figures = Replays::new((&filed, &disk), &requests, &found);
-        let (shown, warning) = Fit::new(&found, &figures);
+        let disk = check_entries(&of_fitted, &fitted, &entries, &KeySpans::new())?;
+        let figures = CalibrationReplays::new((&filed, &disk), &requests, &found);
+        let (shown, warning) = CalibrationFit::new(&found, &figures);
         warnings.extend(warning);
         (fit, replays) = (Some(shown), Some(figures));
         fitted_drive = Some(fitted);
@@ -239,34 +258,34 @@ fn import_drive(
     }
     let written = entries
         .into_iter()
-        .map(|(path, text)| target.add(path, text));
+        .map(|(path, text)| target.add_file(path, text));
     let written: Vec<String> = written.collect::<Result<_, _>>()?;
     Ok(ImportedDrive {
         name,
         system,
-        fitted_drive,
+        fitted_drive_name: fitted_drive,
         fitted_system,
-        file: file.to_owned(),
-        trace_beside: None,
+        source_file: file.to_owned(),
+        trace_file: None,
         capacity_bytes: drive.model.layout.block_count() * BLOCK_BYTES,
-        zones: entry.zone_count,
-        is_of_runs: !matches!(drive.model.layout, BlockLayout::Zoned(_)),
-        written,
+        zone_count: entry.zone_count,
+        is_from_traces: !matches!(drive.model.layout, BlockLayout::Zoned(_)),
+        written_files: written,
         warnings,
         fit,
         replays,
-        shown: None,
-        without_effect: Vec::new(),
-        differs: entry.differences,
+        trace_drive: None,
+        keys_without_effect: Vec::new(),
+        model_differences: entry.differences,
     })
 }
 
-fn trace_beside(file: &Path) -> Option<String> {
+fn find_trace_file(file: &Path) -> Option<String> {
     let trace = file.with_extension("trace");
     trace.is_file().then(|| trace.display().to_string())
 }
 
-fn rig(drive: &str, source: &str) -> String {
+fn rig_name(drive: &str, source: &str) -> String {
     format!(
         "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
         quote_text(&format!("The drive {drive} and nothing else.")),
@@ -275,7 +294,7 @@ fn rig(drive: &str, source: &str) -> String {
     )
 }
 
-fn calibrated(
+fn calibrate_drive(
     drive: &SpecifiedDrive,
     path: &Path,
 ) -> Result<(Vec<ValidationRequest>, Calibration), String> {
@@ -292,7 +311,7 @@ fn calibrated(
 }
 
 /// Converts a file name to a catalogue name: small letters, digits and hyphens.
-fn catalogue_name(stem: &str) -> Result<String, String> {
+fn to_catalogue_name(stem: &str) -> Result<String, String> {
     let plain = stem
         .to_lowercase()
         .chars()

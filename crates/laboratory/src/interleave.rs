@@ -1,7 +1,7 @@
 //! Comparison of Bass's interleave calculation with a run of the same case on the modelled machine.
 
-use crate::crew::Threads;
-use crate::reproduce::jobs::{Figure, Job, Workshop};
+use crate::crew::ThreadCrew;
+use crate::reproduce::jobs::{ModelFigures, ModelJob, ModelWorkshop};
 use diskperf_analysis::interleave::{
     InterleaveInputs, RATE_LOSS_SHARE_MAX, SerialInput, SerialMethod,
 };
@@ -9,24 +9,24 @@ use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::Budget;
 use diskperf_models::LaboratoryError;
-use diskperf_models::crew::Watched;
-use diskperf_models::model::computer::{Computer, by_itself};
-use diskperf_models::rig::ONCE;
+use diskperf_models::crew::WatchedCrew;
+use diskperf_models::model::computer::{ModelComputer, bare_drive_settings};
+use diskperf_models::rig::ONE_REPETITION;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const SYSTEM: &str = "pcat-st251";
+const MODEL_SYSTEM: &str = "pcat-st251";
 /// Sectors to read for each interleave factor: enough for a rate that depends on the times of
 /// interrupts.
-const SECTORS: u64 = 6000;
+const SECTORS_READ: u64 = 6000;
 /// Number of phase offsets between serial lines that are tried.
-const STARTS: u64 = 24;
+const START_COUNT: u64 = 24;
 /// Maximum number of heads of a modelled drive. All sectors lie in one cylinder, so that there are
 /// no seeks.
-const HEADS: u64 = 255;
+const HEADS_MAX: u64 = 255;
 
 /// Returns the reason why a case has no counterpart on the modelled machine, if there is one.
-pub fn not_modelled(inputs: &InterleaveInputs) -> Option<&'static str> {
+pub fn unmodelled_input(inputs: &InterleaveInputs) -> Option<&'static str> {
     if inputs.has_read_ahead {
         Some("no software reads ahead on bare drives")
     } else if inputs.outstanding_reads > 1 {
@@ -43,50 +43,50 @@ pub fn not_modelled(inputs: &InterleaveInputs) -> Option<&'static str> {
 
 /// Interrupts of all machines per event that one machine may have. A tick or a character causes
 /// several events of the engine.
-const INTERRUPTS_SHARE: f64 = 2.0;
+const INTERRUPT_BUDGET_SHARE: f64 = 2.0;
 
 /// Returns the rate of the modelled machine for each interleave factor, in KB/s.
 ///
 /// # Errors
 ///
-/// Returns an error for a case that the machine cannot be given (see [`not_modelled`]), for a case
+/// Returns an error for a case that the machine cannot be given (see [`unmodelled_input`]), for a case
 /// out of the catalogue's ranges, and for one with more interrupts than the budget allows.
-pub fn modelled(
+pub fn run_model(
     inputs: &InterleaveInputs,
     factors: &[u32],
     (seed, threads): (u64, usize),
     budget: Budget,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<f64>, LaboratoryError> {
-    if let Some(why) = not_modelled(inputs) {
+    if let Some(why) = unmodelled_input(inputs) {
         return Err(LaboratoryError::Request(format!(
-            "the case has no counterpart on {SYSTEM}: {why}"
+            "the case has no counterpart on {MODEL_SYSTEM}: {why}"
         )));
     }
     // Lines that bring characters at one rate stand to each other for ever as
     // they did at first.
     let starts = if inputs.serial_input.is_some() {
-        STARTS
+        START_COUNT
     } else {
         1
     };
     check_interrupts(inputs, factors.len() as u64 * starts, budget)?;
     let mut jobs = Vec::new();
     for factor in factors {
-        let first = job(inputs, *factor, seed)?;
-        jobs.extend((0..starts).map(|start| Job {
+        let first = build_job(inputs, *factor, seed)?;
+        jobs.extend((0..starts).map(|start| ModelJob {
             seed: seed + start,
             ..first.clone()
         }));
     }
-    let crew = Watched {
-        crew: &Threads(threads),
+    let crew = WatchedCrew {
+        crew: &ThreadCrew(threads),
         stop,
         progress: &|_, _| (),
     };
-    let done = Workshop::new(crew, budget).carry_out(&jobs)?;
+    let done = ModelWorkshop::new(crew, budget).run_jobs(&jobs)?;
     // As many sectors from each start: the times are what is averaged.
-    let mean = |runs: &[Vec<Figure>]| {
+    let mean = |runs: &[Vec<ModelFigures>]| {
         let inverse = runs.iter().map(|figures| 1.0 / figures[0].kb_per_s);
         runs.len() as f64 / inverse.sum::<f64>()
     };
@@ -99,9 +99,9 @@ fn check_interrupts(
     machines: u64,
     budget: Budget,
 ) -> Result<(), LaboratoryError> {
-    let sectors = (machines * sectors(inputs)) as f64;
+    let sectors = (machines * sector_count(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
-    let most = budget.events as f64 * INTERRUPTS_SHARE;
+    let most = budget.events as f64 * INTERRUPT_BUDGET_SHARE;
     if interrupts <= most || budget == Budget::NONE {
         return Ok(());
     }
@@ -114,22 +114,26 @@ fn check_interrupts(
     )))
 }
 
-fn sectors(inputs: &InterleaveInputs) -> u64 {
-    let most = HEADS * u64::from(inputs.track.sectors_per_track);
+fn sector_count(inputs: &InterleaveInputs) -> u64 {
+    let most = HEADS_MAX * u64::from(inputs.track.sectors_per_track);
     let sectors = match inputs.serial_input {
-        Some(_) => SECTORS / 4,
-        None => SECTORS,
+        Some(_) => SECTORS_READ / 4,
+        None => SECTORS_READ,
     };
     sectors.min(most)
 }
 
-fn job(inputs: &InterleaveInputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> {
+fn build_job(
+    inputs: &InterleaveInputs,
+    factor: u32,
+    seed: u64,
+) -> Result<ModelJob, LaboratoryError> {
     let sector_bytes = u64::from(inputs.track.sector_bytes);
-    let size_bytes = sectors(inputs) * sector_bytes;
-    let computer = Computer::read(
+    let size_bytes = sector_count(inputs) * sector_bytes;
+    let computer = ModelComputer::read_catalogue(
         &Catalogue::embedded(),
-        SYSTEM,
-        &by_itself(&settings(inputs, factor)),
+        MODEL_SYSTEM,
+        &bare_drive_settings(&build_settings(inputs, factor)),
     )?;
     let mut program = Program::named("track_read").expect("the battery has track_read");
     let think = inputs.service.application_ms / inputs.cpu_speed * 1e6;
@@ -141,18 +145,18 @@ fn job(inputs: &InterleaveInputs, factor: u32, seed: u64) -> Result<Job, Laborat
         let set = program.set(key, &value.to_string());
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
-    Ok(Job {
-        protocol: ONCE,
-        ..Job::of(Arc::new(computer), program, size_bytes, seed)
+    Ok(ModelJob {
+        protocol: ONE_REPETITION,
+        ..ModelJob::from_repetitions(Arc::new(computer), program, size_bytes, seed)
     })
 }
 
 /// Settings of the modelled machine for the case: its drive, costs and interrupts. Nothing else
 /// takes time.
-fn settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
+fn build_settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
     let track = &inputs.track;
     let service = &inputs.service;
-    let sectors = HEADS * u64::from(track.sectors_per_track);
+    let sectors = HEADS_MAX * u64::from(track.sectors_per_track);
     let (tick_ms, clock_hz) = match &inputs.clock_interrupts {
         Some(clock) => (clock.tick_ms, clock.frequency_hz),
         None => (0.0, 10.0),
@@ -174,7 +178,7 @@ fn settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
         ),
         ("drive.sector_bytes", track.sector_bytes.to_string()),
         ("drive.index_gap_share", "0".to_owned()),
-        ("drive.heads", HEADS.to_string()),
+        ("drive.heads", HEADS_MAX.to_string()),
         ("drive.cylinders", "2".to_owned()),
         ("drive.seek_minimum_ms", "1".to_owned()),
         ("drive.seek_average_ms", "1".to_owned()),
@@ -196,7 +200,7 @@ fn settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
         ("driver.start_ms", ms(service.transfer_start_ms)),
     ];
     if let Some(serial) = &inputs.serial_input {
-        all.extend(serial_settings(serial, inputs.cpu_speed));
+        all.extend(build_serial_settings(serial, inputs.cpu_speed));
     }
     let setting = |(path, text): (&str, String)| Setting {
         path: path.to_owned(),
@@ -207,7 +211,7 @@ fn settings(inputs: &InterleaveInputs, factor: u32) -> Vec<Setting> {
 
 /// Settings of the serial lines on the modelled machine. The speed of the processor is part of
 /// their costs.
-fn serial_settings(serial: &SerialInput, cpu_speed: f64) -> Vec<(&'static str, String)> {
+fn build_serial_settings(serial: &SerialInput, cpu_speed: f64) -> Vec<(&'static str, String)> {
     let per_char = match serial.method {
         SerialMethod::Programmed | SerialMethod::PseudoDma => serial.us_per_char,
         SerialMethod::Dma => 0.0,

@@ -1,28 +1,32 @@
 //! fio job files, read together with everything that their meaning depends on.
 
-use crate::target::NULL;
+use crate::target::NULL_TARGET;
 use diskperf_fio::job::IoEngine;
 use diskperf_fio::{Errors, FileSource, JobDefinition, JobEnvironment};
 use diskperf_models::LaboratoryError;
-use diskperf_models::job_file::{self, is_text, log_paths, parse};
+use diskperf_models::job_file::{self, contains_job_text, log_paths, parse_text};
 use diskperf_models::plan::FILES_MAX;
 use diskperf_system::host::environment;
 use diskperf_timeline::{Experiment, JobText, SizeChoice, Workload};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-pub use diskperf_models::job_file::is_named;
+pub use diskperf_models::job_file::names_job_file;
 
-const LONGEST_BYTES: u64 = 1 << 20;
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads the job file that the workload names. Returns the experiment with it and, if the
 /// experiment names no target, with the place that the file names; `None` for another workload.
-pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+pub(crate) fn read_experiment_file(
+    experiment: &Experiment,
+) -> Result<Option<Experiment>, LaboratoryError> {
     let words = &experiment.fio_arguments;
     let text = match &experiment.workload {
         Workload::JobFile(text) => text.clone(),
-        Workload::Named(name) if is_text(name) => of_text("job", name, words)?,
-        Workload::Named(name) if is_named(name) => of_text(name, &read(name)?, words)?,
+        Workload::Named(name) if contains_job_text(name) => parse_named_text("job", name, words)?,
+        Workload::Named(name) if names_job_file(name) => {
+            parse_named_text(name, &read_file(name)?, words)?
+        }
         Workload::Usual | Workload::Named(_) | Workload::Steps { .. } | Workload::Replay(_) => {
             return match words.first() {
                 None => Ok(None),
@@ -32,10 +36,10 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
             };
         }
     };
-    let (text, size) = sized(text, experiment.size)?;
+    let (text, size) = apply_size(text, experiment.size)?;
     Ok(Some(Experiment {
         targets: match experiment.targets.is_empty() {
-            true => vec![place(&text)?],
+            true => vec![target_of_text(&text)?],
             false => experiment.targets.clone(),
         },
         workload: Workload::JobFile(text),
@@ -47,11 +51,15 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
 
 /// Applies a given size to the jobs that set none. The size is returned unused if every job sets
 /// its own.
-fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
+fn apply_size(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
     let SizeChoice::Bytes(bytes) = size else {
         return Ok((text, size));
     };
-    match parse(&text)?.jobs.iter().all(|job| job.has_option("size")) {
+    match parse_text(&text)?
+        .jobs
+        .iter()
+        .all(|job| job.has_option("size"))
+    {
         true => Ok((text, size)),
         false => {
             let mut sized = text;
@@ -61,7 +69,7 @@ fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), Labor
     }
 }
 
-fn read(name: &str) -> Result<String, LaboratoryError> {
+fn read_file(name: &str) -> Result<String, LaboratoryError> {
     let said = |error: std::io::Error| {
         LaboratoryError::Request(match error.kind() {
             ErrorKind::InvalidInput => format!("job file {name}: {error}"),
@@ -70,9 +78,9 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
     };
     let file = diskperf_diagnostics::input::open(Path::new(name)).map_err(said)?;
     let mut bytes = Vec::new();
-    let read = file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(said)?;
-    let text = match bytes.len() as u64 <= LONGEST_BYTES {
+    let text = match bytes.len() as u64 <= FILE_BYTES_MAX {
         true => String::from_utf8(bytes).ok(),
         false => None,
     };
@@ -88,7 +96,11 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
 /// # Errors
 ///
 /// Returns all faults of the job file, with line and column.
-pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, LaboratoryError> {
+pub fn parse_named_text(
+    name: &str,
+    text: &str,
+    words: &[String],
+) -> Result<JobText, LaboratoryError> {
     let machine = environment::capture(&[], "");
     let surroundings = JobEnvironment {
         file_source: FileSource::FileSystem {
@@ -101,17 +113,17 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
         processors: u64::from(machine.cpus),
         ..JobEnvironment::default()
     };
-    job_file::of_text((name, text), words, &surroundings)
+    job_file::from_text((name, text), words, &surroundings)
 }
 
 /// Returns the paths that a job file names, with words of fio's command line beside it: files that
 /// it includes, files of its jobs, and the logs that they replay and write. The list is empty if
 /// the file is no job file or has mistakes.
-pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
-    let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
-    let text = is_file.then(|| read(name).ok()).flatten();
-    let text = text.and_then(|text| of_text(name, &text, words).ok());
-    let Some((text, file)) = text.and_then(|text| parse(&text).ok().map(|file| (text, file)))
+pub fn find_log_paths(name: &str, words: &[String]) -> Vec<PathBuf> {
+    let is_file = names_job_file(name) && !contains_job_text(name) && Path::new(name).is_file();
+    let text = is_file.then(|| read_file(name).ok()).flatten();
+    let text = text.and_then(|text| parse_named_text(name, &text, words).ok());
+    let Some((text, file)) = text.and_then(|text| parse_text(&text).ok().map(|file| (text, file)))
     else {
         return Vec::new();
     };
@@ -121,7 +133,7 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
         // More files than a plan takes have no run that could replace them.
         if diskperf_fio::plan::file_count(job) <= FILES_MAX {
             let clones = 0..job.order.clone_count;
-            paths.extend(clones.flat_map(|clone| used_paths(job, clone)));
+            paths.extend(clones.flat_map(|clone| list_used_paths(job, clone)));
         }
         paths.extend(job.iolog.replayed_path.iter().map(PathBuf::from));
         paths.extend(log_paths(job));
@@ -129,7 +141,7 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     paths
 }
 
-fn used_paths(job: &JobDefinition, clone: u32) -> impl Iterator<Item = PathBuf> {
+fn list_used_paths(job: &JobDefinition, clone: u32) -> impl Iterator<Item = PathBuf> {
     let paths = diskperf_fio::plan::file_paths(job, clone).into_iter();
     paths.map(PathBuf::from)
 }
@@ -139,13 +151,13 @@ fn used_paths(job: &JobDefinition, clone: u32) -> impl Iterator<Item = PathBuf> 
 /// # Errors
 ///
 /// Returns an error if the files are in several places, or the place does not exist.
-pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
-    let file = parse(text)?;
+pub(crate) fn target_of_text(text: &JobText) -> Result<PathBuf, LaboratoryError> {
+    let file = parse_text(text)?;
     let mut places: Vec<PathBuf> = Vec::new();
     for job in &file.jobs {
         let of_job = match job.engine.engine {
-            IoEngine::Null => vec![PathBuf::from(NULL)],
-            _ => places_of(job)?,
+            IoEngine::Null => vec![PathBuf::from(NULL_TARGET)],
+            _ => list_targets(job)?,
         };
         for place in of_job {
             if !places.contains(&place) {
@@ -170,7 +182,7 @@ pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
 }
 
 /// Lists existing paths that a job names, or the directories in which its files would be created.
-fn places_of(job: &JobDefinition) -> Result<Vec<PathBuf>, LaboratoryError> {
+fn list_targets(job: &JobDefinition) -> Result<Vec<PathBuf>, LaboratoryError> {
     let (key, named) = match job.files.names.is_empty() {
         true => ("directory", false),
         false => ("filename", true),
@@ -224,12 +236,12 @@ mod tests {
             ("# numjobs=$ncpus", [0, 0, 0]),
         ] {
             let text = format!("[global]\nsize=1m\n[j]\nbs=512\n{option}\n");
-            let text =
-                of_text("job.fio", &text, &[]).unwrap_or_else(|error| panic!("{option}: {error}"));
+            let text = parse_named_text("job.fio", &text, &[])
+                .unwrap_or_else(|error| panic!("{option}: {error}"));
             let found = [text.page_bytes, text.memory_mib, text.processors];
             assert_eq!(found, kept, "{option}");
             // What is kept is enough to read it again.
-            let again = parse(&text).unwrap_or_else(|error| panic!("{option}: {error}"));
+            let again = parse_text(&text).unwrap_or_else(|error| panic!("{option}: {error}"));
             assert_eq!(again.jobs.len(), 1, "{option}");
         }
     }

@@ -4,7 +4,7 @@
 //! An [`Experiment`] is the user's request. [`plan::plan`] validates it against the machine without
 //! changing anything and makes a [`Plan`] for each run. The plan keeps the experiment, so that
 //! `models::again` can make the same plan from a stored run. [`execute::execute`] executes a plan,
-//! reports events to an [`Observer`] and passes results to a [`Recorder`]. Nothing here prints.
+//! reports events to an [`Observer`] and passes results to a [`RunRecorder`]. Nothing here prints.
 
 pub mod ab;
 pub mod catalogue;
@@ -37,12 +37,12 @@ pub mod traces;
 mod traffic;
 pub mod tune;
 
-pub use diskperf_models::{Event, Nobody, Observer, Recorded, Source};
+pub use diskperf_models::{EventSource, Observer, ObserverEvent, RecordedEvent, SilentObserver};
 pub use diskperf_models::{LaboratoryError, OverBudget};
-pub use limit::or_limit;
+pub use limit::explain_open_file_limit;
 pub use output::Output;
 pub use plan::Plan;
-pub use recorder::Recorder;
+pub use recorder::RunRecorder;
 
 pub use diskperf_system::host::limits::{require_clocks, why_not_started};
 pub use diskperf_system::{ReadBackProgress, WorkerProgress};

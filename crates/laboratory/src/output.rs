@@ -9,7 +9,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub enum Output {
     /// Standard output, written as `-` or `/dev/stdout`.
-    Standard,
+    StandardOutput,
     /// A file as destination. It replaces an existing one when it is written.
     File(OutputFile),
 }
@@ -23,10 +23,10 @@ impl Output {
     /// Returns an error if the path is no regular file, if a link of another user leads there, or
     /// if the destination cannot be written.
     pub fn open(path: &Path) -> Result<Self, LaboratoryError> {
-        if is_standard(path) {
-            return Ok(Self::Standard);
+        if is_standard_output(path) {
+            return Ok(Self::StandardOutput);
         }
-        Ok(Self::File(OutputFile::open(path).map_err(failed)?))
+        Ok(Self::File(OutputFile::open(path).map_err(output_error)?))
     }
 
     /// Opens the destination of an option that cannot share standard output with a table.
@@ -36,7 +36,7 @@ impl Output {
     /// Returns the errors of [`Self::open`], and an error if the path is standard output.
     pub fn open_beside_table(option: &str, path: &Path) -> Result<Self, LaboratoryError> {
         match Self::open(path)? {
-            Self::Standard => Err(LaboratoryError::Request(format!(
+            Self::StandardOutput => Err(LaboratoryError::Request(format!(
                 "{option} {}: standard output has the table; name a file",
                 path.display()
             ))),
@@ -54,7 +54,7 @@ impl Output {
         produce: impl FnOnce(&mut dyn Write) -> Result<T, LaboratoryError>,
     ) -> Result<T, LaboratoryError> {
         let file = match self {
-            Self::Standard => return produce(&mut Pieces),
+            Self::StandardOutput => return produce(&mut StandardPieces),
             Self::File(file) => file,
         };
         let mut refused = None;
@@ -66,14 +66,14 @@ impl Output {
         });
         match refused {
             Some(error) => Err(error),
-            None => written.map_err(failed),
+            None => written.map_err(output_error),
         }
     }
 
     /// Returns the free bytes that the output may use; `None` if unknown.
     pub(crate) fn available_bytes(&self) -> Option<u64> {
         match self {
-            Self::Standard => None,
+            Self::StandardOutput => None,
             Self::File(file) => file.available_bytes(),
         }
     }
@@ -84,10 +84,10 @@ impl Output {
     /// # Errors
     ///
     /// Returns an error if the file cannot be created, or if it exists and `force` is not set.
-    pub fn begin(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
+    pub fn open_writer(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
         match self {
-            Self::Standard => Ok(Box::new(Pieces)),
-            Self::File(file) => Ok(Box::new(file.begin(force).map_err(failed)?)),
+            Self::StandardOutput => Ok(Box::new(StandardPieces)),
+            Self::File(file) => Ok(Box::new(file.begin(force).map_err(output_error)?)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Output {
     /// # Errors
     ///
     /// Returns an error if the file exists and `force` is not set.
-    pub fn new_unless(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
+    pub fn require_new(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
         match &self {
             Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
                 path: path.to_owned(),
@@ -113,17 +113,17 @@ impl Output {
     /// Returns an error if the output cannot be written.
     pub fn write(self, bytes: &[u8]) -> Result<(), LaboratoryError> {
         match self {
-            Self::Standard => write_standard_output(bytes).map_err(|error| {
-                LaboratoryError::Work(format!("cannot write to standard output: {error}"))
+            Self::StandardOutput => write_standard_output(bytes).map_err(|error| {
+                LaboratoryError::Workload(format!("cannot write to standard output: {error}"))
             }),
-            Self::File(file) => file.write(bytes).map_err(failed),
+            Self::File(file) => file.write(bytes).map_err(output_error),
         }
     }
 }
 
-struct Pieces;
+struct StandardPieces;
 
-impl Write for Pieces {
+impl Write for StandardPieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         write_standard_output(bytes).map(|()| bytes.len())
     }
@@ -134,19 +134,19 @@ impl Write for Pieces {
 }
 
 /// Reports whether a path is one of the usual names of standard output. `./-` is a file.
-fn is_standard(path: &Path) -> bool {
+fn is_standard_output(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
         .iter()
         .any(|name| path == Path::new(name))
 }
 
 /// Converts an output error: a wrong name is the user's mistake, a full disk is a failure.
-pub(crate) fn failed(error: OutputError) -> LaboratoryError {
+pub(crate) fn output_error(error: OutputError) -> LaboratoryError {
     match error.problem.is_of_the_name() {
         true => LaboratoryError::File {
             reason: error.problem.to_string(),
             path: error.path,
         },
-        false => LaboratoryError::Work(error.to_string()),
+        false => LaboratoryError::Workload(error.to_string()),
     }
 }

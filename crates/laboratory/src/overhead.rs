@@ -7,11 +7,11 @@ use diskperf_timeline::{Nanoseconds, Overhead};
 
 /// Number of rounds, alternately timed and untimed. The fastest of each kind counts, because
 /// disturbances only make a round longer.
-const ROUNDS: u32 = 8;
-const CALLS: u64 = 1000;
+const ROUND_COUNT: u32 = 8;
+const CALLS_PER_ROUND: u64 = 1000;
 
 /// Measures the overhead on the calling thread, in a few milliseconds.
-pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
+pub(crate) fn measure_overhead(clock: Clock) -> Result<Overhead, ProgramError> {
     let mut program = Program::named("seqread").expect("the battery has seqread");
     program
         .set("layer", "null")
@@ -22,7 +22,7 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
         medium: Medium::Directory,
         folder: "",
         other: None,
-        size_bytes: CALLS * program.call_bytes(),
+        size_bytes: CALLS_PER_ROUND * program.call_bytes(),
         direct: false,
         seed: 0,
         think: Nanoseconds::ZERO,
@@ -38,19 +38,22 @@ pub(crate) fn measure(clock: Clock) -> Result<Overhead, ProgramError> {
             Ok::<_, ProgramError>(elapsed)
         })
     };
-    let (mut timing, mut plain) = (null_system(clock, true), null_system(clock, false));
+    let (mut timing, mut plain) = (
+        build_null_system(clock, true),
+        build_null_system(clock, false),
+    );
     let (mut timed, mut untimed) = (Nanoseconds(u64::MAX), Nanoseconds(u64::MAX));
-    for _ in 0..ROUNDS {
+    for _ in 0..ROUND_COUNT {
         timed = timed.min(round(&mut timing)?);
         untimed = untimed.min(round(&mut plain)?);
     }
     Ok(Overhead {
-        null_call_ns: timed.0 as f64 / CALLS as f64,
-        timing_ns: timed.since(untimed).0 as f64 / CALLS as f64,
+        null_call_ns: timed.0 as f64 / CALLS_PER_ROUND as f64,
+        timing_ns: timed.since(untimed).0 as f64 / CALLS_PER_ROUND as f64,
     })
 }
 
-fn null_system(clock: Clock, time_calls: bool) -> System {
+fn build_null_system(clock: Clock, time_calls: bool) -> System {
     let control = Control::alone(time_calls, clock);
     System::Host(Box::new(Host::new(Ports::default(), control)))
 }

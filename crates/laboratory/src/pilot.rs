@@ -1,51 +1,51 @@
 //! Pilots: short runs that find the size at which a repetition lasts about half a second.
 
-use crate::plan::{key, title};
+use crate::plan::{format_title, job_key};
 use crate::repetition::HostRig;
 use diskperf_battery::{Companies, Job};
 use diskperf_models::LaboratoryError;
-use diskperf_models::measured::Task;
-use diskperf_models::rig::{ONCE, Work, repeat};
-use diskperf_models::{Event, Observer};
+use diskperf_models::measured::JobTask;
+use diskperf_models::rig::{ONE_REPETITION, RigWork, repeat_work};
+use diskperf_models::{Observer, ObserverEvent};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
-const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
+const REPETITION_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(500);
 /// Desired duration of a repetition in an A/B measurement. Many short repetitions tell more than
 /// few long ones.
-const WANTED_IN_BLOCKS: Nanoseconds = Nanoseconds::from_millis(100);
+const BLOCK_REPETITION_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(100);
 /// Minimum duration of a pilot for extrapolation. A shorter pilot reflects the first calls more
 /// than the rate.
-const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
-const GROWTH: u64 = 8;
+const PILOT_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(60);
+const SIZE_GROWTH_MAX: u64 = 8;
 
 /// Sizes of the jobs on a rig. One pilot finds the size of each group of jobs.
-pub(crate) struct Sizes {
-    wanted: Nanoseconds,
+pub(crate) struct PilotSizes {
+    repetition_time_min: Nanoseconds,
     /// Sizes in bytes that pilots have found, by group of jobs.
-    found: BTreeMap<u32, u64>,
+    size_by_group: BTreeMap<u32, u64>,
 }
 
-impl Sizes {
+impl PilotSizes {
     /// Creates the sizes of jobs for an ordinary run.
-    pub(crate) fn of_run() -> Self {
+    pub(crate) fn for_run() -> Self {
         Self {
-            wanted: WANTED,
-            found: BTreeMap::new(),
+            repetition_time_min: REPETITION_TIME_MIN,
+            size_by_group: BTreeMap::new(),
         }
     }
 
     /// Creates the sizes of jobs for an A/B measurement.
-    pub(crate) fn of_blocks() -> Self {
+    pub(crate) fn for_blocks() -> Self {
         Self {
-            wanted: WANTED_IN_BLOCKS,
-            found: BTreeMap::new(),
+            repetition_time_min: BLOCK_REPETITION_TIME_MIN,
+            size_by_group: BTreeMap::new(),
         }
     }
 
     /// Returns the size of a job in bytes: the requested one, the program's own, or the one that a
     /// pilot finds.
-    pub(crate) fn of(
+    pub(crate) fn size_of_job(
         &mut self,
         rig: &HostRig<'_>,
         job: &Job,
@@ -59,7 +59,7 @@ impl Sizes {
         if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
             return Ok(size_bytes);
         }
-        if let Some(size_bytes) = plan.experiment.sizes.get(&key(job)) {
+        if let Some(size_bytes) = plan.experiment.sizes.get(&job_key(job)) {
             return Ok(*size_bytes);
         }
         if let Some(usual_bytes) = job.program.usual_bytes() {
@@ -72,22 +72,22 @@ impl Sizes {
         }
         if job.program.lasts().is_some() {
             // Its time decides, and not its size.
-            return Ok(plan.smallest_size(job));
+            return Ok(plan.size_bytes_min(job));
         }
-        let size_bytes = match self.found.get(&job.size_group) {
+        let size_bytes = match self.size_by_group.get(&job.size_group) {
             Some(size_bytes) => *size_bytes,
             None => {
-                let found = found((rig, job), self.wanted, observer)?;
-                self.found.insert(job.size_group, found);
+                let found = find_size((rig, job), self.repetition_time_min, observer)?;
+                self.size_by_group.insert(job.size_group, found);
                 found
             }
         };
-        Ok(whole_calls(size_bytes, call_bytes))
+        Ok(round_to_calls(size_bytes, call_bytes))
     }
 }
 
 /// Finds the size of a group of jobs by a pilot of the program in its middle.
-fn found(
+fn find_size(
     (rig, job): (&HostRig<'_>, &Job),
     wanted: Nanoseconds,
     observer: &mut dyn Observer,
@@ -110,45 +110,45 @@ fn found(
         size_bytes /= 2;
     }
     loop {
-        observer.handle_event(Event::Pilot { size_bytes });
-        let task = Task {
-            title: &title(job),
+        observer.handle_event(ObserverEvent::PilotFinished { size_bytes });
+        let task = JobTask {
+            title: &format_title(job),
             program,
-            cache: job.program.cache_mode(plan.experiment.cache),
-            size_bytes: whole_calls(size_bytes, call_bytes),
-            drive: None,
-            fails_alone: false,
+            cache_mode: job.program.cache_mode(plan.experiment.cache),
+            size_bytes: round_to_calls(size_bytes, call_bytes),
+            drive_index: None,
+            keeps_others_on_failure: false,
         };
-        let tried = Work {
-            tasks: vec![task],
-            protocol: ONCE,
-            companies: Companies::default(),
+        let tried = RigWork {
+            job_tasks: vec![task],
+            protocol: ONE_REPETITION,
+            companion_work: Companies::default(),
         };
         let mut tries = [Vec::new()];
         let on = |_: &[Repetition], _: &mut dyn Observer| true;
-        repeat(rig, &tried, &mut tries, observer, on)?;
-        let elapsed = longest(&tries[0][0]);
-        let grown = size_bytes * GROWTH;
-        if elapsed < TELLING && grown <= most_bytes && fits(grown) {
+        repeat_work(rig, &tried, &mut tries, observer, on)?;
+        let elapsed = longest_elapsed(&tries[0][0]);
+        let grown = size_bytes * SIZE_GROWTH_MAX;
+        if elapsed < PILOT_TIME_MIN && grown <= most_bytes && fits(grown) {
             size_bytes = grown;
             continue;
         }
-        let mut best = extrapolated((size_bytes, elapsed), wanted, (least_bytes, most_bytes));
+        let mut best = extrapolate_size((size_bytes, elapsed), wanted, (least_bytes, most_bytes));
         while best > call_bytes && !fits(best) {
             best /= 2;
         }
-        return Ok(whole_calls(best, call_bytes));
+        return Ok(round_to_calls(best, call_bytes));
     }
 }
 
 /// Rounds bytes down to whole calls, to at least one.
-pub(crate) fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
+pub(crate) fn round_to_calls(bytes: u64, call_bytes: u64) -> u64 {
     bytes.max(call_bytes) / call_bytes * call_bytes
 }
 
 /// Returns the time that the slowest worker needed until its data was durable. The start time of
 /// the workers is left out, because the size has no influence on it.
-fn longest(repetition: &Repetition) -> Nanoseconds {
+fn longest_elapsed(repetition: &Repetition) -> Nanoseconds {
     let took = |worker: &WorkerMeasure| worker.durable.unwrap_or(worker.elapsed);
     repetition
         .workers
@@ -160,7 +160,7 @@ fn longest(repetition: &Repetition) -> Nanoseconds {
 
 /// Returns the power of two within the limits that brings a repetition nearest to the desired
 /// duration. Powers of two keep the sizes of two runs equal although their pilots differ.
-fn extrapolated(
+fn extrapolate_size(
     (size_bytes, elapsed): (u64, Nanoseconds),
     wanted: Nanoseconds,
     (least_bytes, most_bytes): (u64, u64),
@@ -190,7 +190,7 @@ mod tests {
             (64, 360, 64),
         ] {
             let tried = (size_mib * MIB, Nanoseconds::from_millis(elapsed_ms));
-            let size = extrapolated(tried, WANTED, (8 * MIB, GIB));
+            let size = extrapolate_size(tried, REPETITION_TIME_MIN, (8 * MIB, GIB));
             assert_eq!(
                 size / MIB,
                 expected_mib,

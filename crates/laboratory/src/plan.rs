@@ -8,18 +8,21 @@ mod ground;
 pub mod host;
 
 use crate::files::HostFiles;
-use crate::target::NULL;
+use crate::target::NULL_TARGET;
 use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::Catalogue;
 use diskperf_models::files::Files;
 use diskperf_models::model::load_catalogue;
-use diskperf_models::plan::workload::USUAL;
+use diskperf_models::plan::workload::DEFAULT_SUITE;
 use diskperf_models::{LaboratoryError, label};
 use diskperf_timeline::{Experiment, Workload};
 use std::path::{Path, PathBuf};
 
 pub use diskperf_models::plan::ModelPlan;
-pub(crate) use diskperf_models::plan::{key, model, spread_over, step_title, times, title, titles};
+pub(crate) use diskperf_models::plan::{
+    describe_drives, format_repetitions, format_step_title, format_title, job_key, list_titles,
+    model,
+};
 pub use host::HostPlan;
 
 /// Plan of one run, on real storage or on a modelled computer.
@@ -38,9 +41,9 @@ pub enum Plan {
 /// Returns the faults of the experiment.
 pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
-        label::check(label)?;
+        label::check_label(label)?;
     }
-    let read = HostFiles.named_by(experiment)?;
+    let read = HostFiles.read_named(experiment)?;
     let experiment = read.as_ref().unwrap_or(experiment);
     let (models, paths): (Vec<PathBuf>, Vec<PathBuf>) = experiment
         .targets
@@ -49,12 +52,12 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
         .partition(|target| is_model(target, experiment.catalogue.as_deref()));
     if models.is_empty() {
         let plans = host::plan(experiment, &paths)?;
-        return Ok(plans.into_iter().map(boxed_host).collect());
+        return Ok(plans.into_iter().map(box_host_plan).collect());
     }
     model::check_options(experiment, paths.is_empty())?;
     // Beside real storage a model runs what that runs.
     let beside = Experiment {
-        workload: Workload::Named(USUAL.to_owned()),
+        workload: Workload::Named(DEFAULT_SUITE.to_owned()),
         ..experiment.clone()
     };
     let experiment = match experiment.workload {
@@ -64,11 +67,11 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     let mut plans = Vec::new();
     for target in &experiment.targets {
         if is_model(target, experiment.catalogue.as_deref()) {
-            let plan = model::plan(experiment, target, &HostFiles)?;
+            let plan = model::plan_model(experiment, target, &HostFiles)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
             let own = host::plan(experiment, std::slice::from_ref(target))?;
-            plans.extend(own.into_iter().map(boxed_host));
+            plans.extend(own.into_iter().map(box_host_plan));
         }
     }
     Ok(plans)
@@ -79,14 +82,14 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
 /// # Errors
 ///
 /// Returns the errors of [`plan`], and an error for a modelled system.
-pub fn on_storage(experiment: &Experiment) -> Result<Box<HostPlan>, LaboratoryError> {
+pub fn plan_on_storage(experiment: &Experiment) -> Result<Box<HostPlan>, LaboratoryError> {
     match plan(experiment)?.pop() {
         Some(Plan::Host(plan)) => Ok(plan),
         _ => Err(LaboratoryError::request("it is not real storage")),
     }
 }
 
-fn boxed_host(plan: HostPlan) -> Plan {
+fn box_host_plan(plan: HostPlan) -> Plan {
     Plan::Host(Box::new(plan))
 }
 
@@ -95,7 +98,7 @@ fn boxed_host(plan: HostPlan) -> Plan {
 /// path if the catalogue has no such system and the path exists.
 pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
     let text = target.to_string_lossy();
-    if text == NULL {
+    if text == NULL_TARGET {
         return false;
     }
     if text.ends_with(".toml") {
@@ -112,23 +115,22 @@ pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
 
 impl Plan {
     /// Reports whether the plan makes file systems, which are mounted for this process alone.
-    pub(crate) fn mounts(&self) -> bool {
+    pub(crate) fn mounts_filesystem(&self) -> bool {
         match self {
-            Plan::Host(plan) => !plan.fresh.is_empty(),
+            Plan::Host(plan) => !plan.fresh_filesystems.is_empty(),
             Plan::Model(_) => false,
         }
     }
 
     /// Returns the plan with recording of requests switched on.
-    pub fn recorded(mut self) -> Self {
+    pub fn with_recording(mut self) -> Self {
         match &mut self {
-            Plan::Host(plan) => plan.record = true,
-            Plan::Model(plan) => plan.record = true,
+            Plan::Host(plan) => plan.records_requests = true,
+            Plan::Model(plan) => plan.records_requests = true,
         }
         self
     }
 
-    /// Suite of programs that the plan runs.
     pub(crate) fn suite(&self) -> &Suite {
         match self {
             Plan::Host(plan) => &plan.suite,
@@ -137,7 +139,7 @@ impl Plan {
     }
 
     /// Title of the run: programs and place, such as `ffs83 on /srv`.
-    pub fn title(&self) -> String {
+    pub fn format_title(&self) -> String {
         match self {
             Plan::Host(plan) => format!("{} on {}", plan.suite.name, plan.target_name()),
             Plan::Model(plan) => format!("{} on {}", plan.suite.name, plan.target),
@@ -145,7 +147,7 @@ impl Plan {
     }
 
     /// Reports whether a program of the plan keeps several requests in flight.
-    pub fn keeps_requests(&self) -> bool {
+    pub fn records_requests(&self) -> bool {
         self.suite().programs().any(Program::keeps_requests)
     }
 
@@ -159,9 +161,9 @@ impl Plan {
 
     /// Space that the plan needs beyond what its targets have, with the remedy; `None` if there is
     /// enough.
-    pub(crate) fn shortage(&self) -> Option<&str> {
+    pub(crate) fn space_shortage(&self) -> Option<&str> {
         match self {
-            Plan::Host(plan) => plan.shortage.as_deref(),
+            Plan::Host(plan) => plan.space_shortage.as_deref(),
             Plan::Model(_) => None,
         }
     }
@@ -176,9 +178,9 @@ impl Plan {
 
     /// Describes an arm of an A/B measurement: places and amounts of writes, without duration. The
     /// blocks determine the duration.
-    pub(crate) fn describe_arm(&self) -> String {
+    pub(crate) fn describe_variant(&self) -> String {
         match self {
-            Plan::Host(plan) => plan.describe_timeless(),
+            Plan::Host(plan) => plan.describe_without_time(),
             Plan::Model(plan) => plan.describe(),
         }
     }

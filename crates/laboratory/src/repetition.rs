@@ -1,17 +1,18 @@
 //! Rig of real storage. Every worker runs in its own thread, with its own `System`.
 
-use crate::drive::Drive;
+use crate::drive::OpenDrive;
 use crate::plan::HostPlan;
-use crate::preparation::Preparation;
-use crate::target::Target;
-use crate::traffic::Traffic;
+use crate::preparation::HookPreparation;
+use crate::target::StorageTarget;
+use crate::traffic::TrafficLog;
 use diskperf_battery::{Medium, Other, ProgramError};
 use diskperf_models::measured::{
-    Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured, together,
+    JobTask, PipeEnds, StorageSetup, WorkerAssignment, WorkerError, WorkerOutcome,
+    collect_repetitions, measure_worker, merge_repetitions,
 };
-use diskperf_models::rig::{Rig, Stand};
-use diskperf_models::{Event, Observer};
-use diskperf_models::{LaboratoryError, Names};
+use diskperf_models::rig::{MeasurementRig, RigSetup};
+use diskperf_models::{LaboratoryError, StorageNames};
+use diskperf_models::{Observer, ObserverEvent};
 use diskperf_system::host::block_events::BlockEvents;
 use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
 use diskperf_system::host::hook::HookError;
@@ -35,38 +36,38 @@ pub(crate) struct HostRig<'a> {
     /// Flag that is set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Open drives: those that run each program together come first, the copy destination last.
-    pub(crate) opened: &'a [Drive],
+    pub(crate) open_drives: &'a [OpenDrive],
     /// Recorder of the block layer's events, if they are recorded.
     pub(crate) block_events: Option<BlockEvents>,
     /// Source of the requests to storage, if they are recorded.
-    pub(crate) traffic: Option<Mutex<Traffic>>,
+    pub(crate) device_traffic: Option<Mutex<TrafficLog>>,
     /// Hook and rest before each repetition, for an arm of an A/B measurement.
-    pub(crate) before: Option<Preparation<'a>>,
+    pub(crate) preparation: Option<HookPreparation<'a>>,
     /// Monitor of other activity on the machine. Its baseline is taken when the first repetition
     /// starts.
-    pub(crate) watch: OnceLock<Watch>,
+    pub(crate) watch_cell: OnceLock<Watch>,
 }
 
 impl HostRig<'_> {
     /// Starts to receive events of the drives' disks, as far as the plan requests it and the system
     /// permits it. A refusal is reported as a note.
-    pub(crate) fn listen(&mut self, observer: &mut dyn Observer) {
+    pub(crate) fn start_listening(&mut self, observer: &mut dyn Observer) {
         let mut disks: Vec<BlockDevice> = Vec::new();
-        for disk in self.opened.iter().flat_map(Drive::queues) {
+        for disk in self.open_drives.iter().flat_map(OpenDrive::block_devices) {
             if !disks.contains(disk) {
                 disks.push(disk.clone());
             }
         }
-        if self.plan.record {
-            let traffic = Traffic::of(&disks, &self.plan.suite, observer);
-            self.traffic = traffic.map(Mutex::new);
+        if self.plan.records_requests {
+            let traffic = TrafficLog::open(&disks, &self.plan.suite, observer);
+            self.device_traffic = traffic.map(Mutex::new);
         }
-        if !self.plan.block_events {
+        if !self.plan.records_block_events {
             return;
         }
         match BlockEvents::of(&disks) {
             Ok(events) => self.block_events = Some(events),
-            Err(error) => observer.handle_event(Event::Note(&format!(
+            Err(error) => observer.handle_event(ObserverEvent::Note(&format!(
                 "no block-layer events: {error}; the kernel's counters are used instead"
             ))),
         }
@@ -77,22 +78,22 @@ impl HostRig<'_> {
         if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
-        let traffic = self.traffic.map(|traffic| traffic.into_inner());
+        let traffic = self.device_traffic.map(|traffic| traffic.into_inner());
         let traffic = traffic.map(|traffic| traffic.unwrap_or_else(PoisonError::into_inner));
-        if let Some(Err(error)) = traffic.map(Traffic::close) {
+        if let Some(Err(error)) = traffic.map(TrafficLog::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
     }
 
-    fn drives(&self) -> &[Drive] {
-        &self.opened[..self.plan.targets.len()]
+    fn drives(&self) -> &[OpenDrive] {
+        &self.open_drives[..self.plan.targets.len()]
     }
 
     /// Properties that all results on this rig share.
-    pub(crate) fn stand(&self) -> Stand {
+    pub(crate) fn describe_setup(&self) -> RigSetup {
         let notes = self.drives().iter().flat_map(|drive| drive.notes.clone());
-        Stand {
-            drives: self.drives().len() as u32,
+        RigSetup {
+            drive_count: self.drives().len() as u32,
             filesystem: self.drives()[0].filesystem.clone(),
             notes: notes.collect(),
         }
@@ -100,105 +101,110 @@ impl HostRig<'_> {
 
     /// Space for files whose size a pilot finds, in bytes: the smallest among the drives.
     pub(crate) fn pilot_bytes(&self) -> u64 {
-        let bytes = self.opened.iter().map(|drive| drive.pilot_bytes);
+        let bytes = self.open_drives.iter().map(|drive| drive.pilot_bytes);
         bytes.min().unwrap_or(0)
     }
 }
 
-impl Rig for HostRig<'_> {
-    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
-        let ground = Ground {
-            drives: self.drives().iter().map(Drive::medium).collect(),
-            folder: "",
-            other: self.plan.other.as_ref().map(|_| Other {
-                number: self.directories(),
+impl MeasurementRig for HostRig<'_> {
+    fn list_assignments(&self, tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment> {
+        let ground = StorageSetup {
+            drive_media: self.drives().iter().map(OpenDrive::to_medium).collect(),
+            folder_name: "",
+            other_medium: self.plan.other_target.as_ref().map(|_| Other {
+                number: self.directory_count(),
                 medium: Medium::Directory,
             }),
             seed: self.plan.experiment.seed,
             drop_all_caches: self.plan.experiment.drop_all_caches,
         };
-        ground.assignments(tasks)
+        ground.list_assignments(tasks)
     }
 
-    fn run(
+    fn run_assignments(
         &self,
-        (assignments, workers): (&[Assignment], &[Arc<WorkerProgress>]),
+        (assignments, workers): (&[WorkerAssignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
-        if let Some(before) = &self.before {
-            before.run(self.stop).map_err(|error| match error {
+        if let Some(before) = &self.preparation {
+            before.run_hook(self.stop).map_err(|error| match error {
                 HookError::Stopped => LaboratoryError::Interrupted,
                 error => LaboratoryError::work(error),
             })?;
         }
-        self.repetition(assignments, workers, observer)
-            .map_err(|Failure { title, error }| {
-                LaboratoryError::program(&title, &self.names(), &error)
-            })
+        self.run_repetition(assignments, workers, observer).map_err(
+            |WorkerError { title, error }| {
+                LaboratoryError::program(&title, &self.error_names(), &error)
+            },
+        )
     }
 }
 
 impl HostRig<'_> {
-    fn names(&self) -> Names {
+    fn error_names(&self) -> StorageNames {
         let targets = || self.plan.targets.iter();
-        let is_directory = |target: &&Target| target.medium == Medium::Directory;
-        let directories = targets().filter(is_directory).chain(&self.plan.other);
-        Names {
-            targets: targets().map(Target::name).collect(),
-            mounts: directories.map(Target::name).collect(),
-            drives: targets()
+        let is_directory = |target: &&StorageTarget| target.medium == Medium::Directory;
+        let directories = targets()
+            .filter(is_directory)
+            .chain(&self.plan.other_target);
+        StorageNames {
+            target_names: targets().map(StorageTarget::name).collect(),
+            mount_points: directories.map(StorageTarget::name).collect(),
+            drive_names: targets()
                 .filter(|target| !is_directory(target))
-                .map(Target::name)
+                .map(StorageTarget::name)
                 .collect(),
         }
     }
 
-    fn repetition(
+    fn run_repetition(
         &self,
-        assignments: &[Assignment],
+        assignments: &[WorkerAssignment],
         workers: &[Arc<WorkerProgress>],
         observer: &mut dyn Observer,
-    ) -> Result<Vec<Repetition>, Failure> {
+    ) -> Result<Vec<Repetition>, WorkerError> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
         let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
-        let failed = |error| Failure::of_all(assignments, error);
-        let ends = pipe_ends(assignments).map_err(failed)?;
+        let failed = |error| WorkerError::from_assignments(assignments, error);
+        let ends = open_pipe_ends(assignments).map_err(failed)?;
         let abandoned = Arc::new(AtomicBool::new(false));
-        let meters = self.meters();
-        let drives = || self.opened.iter().map(Drive::queues);
-        let watch = self.watch.get_or_init(|| Watch::of(drives()));
+        let meters = self.list_meters();
+        let drives = || self.open_drives.iter().map(OpenDrive::block_devices);
+        let watch = self.watch_cell.get_or_init(|| Watch::of(drives()));
         std::thread::scope(|scope| {
             let (present, leaving) = channel();
             let mut threads = Vec::new();
             let mut refused = None;
             for ((assignment, progress), end) in assignments.iter().zip(workers).zip(ends) {
-                let control = self.control(progress, &rendezvous, &abandoned);
+                let control = self.build_control(progress, &rendezvous, &abandoned);
                 // Also where it cannot be started, the others must not wait for it.
-                let absence = Absence::of(&control, present.clone());
-                let body = move || self.work(assignment, control, end, absence);
+                let absence = AbsenceGuard::from_control(&control, present.clone());
+                let body = move || self.build_work(assignment, control, end, absence);
                 match Builder::new().spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
             drop(present);
-            let before = self.meet(&rendezvous, (&meters, watch), observer);
-            let stopped = self.answer_until_all_left(&leaving, observer);
-            let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
+            let before = self.coordinate_workers(&rendezvous, (&meters, watch), observer);
+            let stopped = self.answer_workers(&leaving, observer);
+            let (numbers, outcomes): (Vec<_>, Vec<_>) =
+                threads.into_iter().map(join_thread).unzip();
             let after = watch.read();
-            self.traffic(|traffic| traffic.end(observer));
+            self.with_traffic(|traffic| traffic.end_recording(observer));
             if let Some(error) = refused {
                 let why = why_not_started(&error);
                 return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
             }
-            self.tell(&numbers, &outcomes, observer);
-            let mut repetitions = collect((assignments, &self.names()), outcomes)?;
-            let devices = traffic(&meters, before.devices);
+            self.report_events(&numbers, &outcomes, observer);
+            let mut repetitions =
+                collect_repetitions((assignments, &self.error_names()), outcomes)?;
+            let devices = measure_traffic(&meters, before.devices);
             for repetition in &mut repetitions {
                 repetition.devices.clone_from(&devices);
             }
-            let all = together(&repetitions);
+            let all = merge_repetitions(&repetitions);
             let found = watch.found((&before.machine, &after), &all, stopped);
             for repetition in &mut repetitions {
                 repetition.interference.clone_from(&found);
@@ -207,7 +213,7 @@ impl HostRig<'_> {
         })
     }
 
-    fn control(
+    fn build_control(
         &self,
         progress: &Arc<WorkerProgress>,
         rendezvous: &Arc<Rendezvous>,
@@ -223,62 +229,62 @@ impl HostRig<'_> {
         }
     }
 
-    fn work(
+    fn build_work(
         &self,
-        assignment: &Assignment,
+        assignment: &WorkerAssignment,
         control: Control,
         pipe_end: Option<OwnedFd>,
-        mut absence: Absence,
-    ) -> (Option<u32>, Result<Outcome, ProgramError>) {
+        mut absence: AbsenceGuard,
+    ) -> (Option<u32>, Result<WorkerOutcome, ProgramError>) {
         let thread = self
             .block_events
             .as_ref()
             .and_then(|events| events.watch_this_thread().ok());
-        let outcome = self.measure(assignment, control, pipe_end);
-        absence.came = outcome.is_ok();
+        let outcome = self.measure_workers(assignment, control, pipe_end);
+        absence.has_arrived = outcome.is_ok();
         (thread, outcome)
     }
 
-    fn measure(
+    fn measure_workers(
         &self,
-        assignment: &Assignment,
+        assignment: &WorkerAssignment,
         control: Control,
         pipe_end: Option<OwnedFd>,
-    ) -> Result<Outcome, ProgramError> {
+    ) -> Result<WorkerOutcome, ProgramError> {
         let mut ports = self
-            .ports()
+            .open_ports()
             .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
         ports.pipe_ends.extend(pipe_end.map(Some));
         let mut system = System::Host(Box::new(Host::new(ports, control)));
         let mut buffer = assignment.program.buffer(&assignment.worker);
-        run_ready(measured(&mut system, assignment, &mut buffer))
+        run_ready(measure_worker(&mut system, assignment, &mut buffer))
     }
 
     /// Number of drives that are directories. The mount with the next number is the other file
     /// system's.
-    fn directories(&self) -> u32 {
+    fn directory_count(&self) -> u32 {
         let directories = self
             .drives()
             .iter()
-            .filter(|drive| drive.medium() == Medium::Directory);
+            .filter(|drive| drive.to_medium() == Medium::Directory);
         directories.count() as u32
     }
 
-    fn ports(&self) -> std::io::Result<Ports> {
+    fn open_ports(&self) -> std::io::Result<Ports> {
         let mut ports = Ports {
             read_ahead: self.plan.read_ahead,
             ..Ports::default()
         };
-        self.traffic(|traffic| ports.ring_log = traffic.ring_log());
-        for drive in self.opened {
-            drive.plug_into(&mut ports)?;
+        self.with_traffic(|traffic| ports.ring_log = traffic.ring_log());
+        for drive in self.open_drives {
+            drive.add_to_ports(&mut ports)?;
         }
         Ok(ports)
     }
 
-    fn meters(&self) -> Vec<&TrafficMeter> {
+    fn list_meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
-        for meter in self.opened.iter().flat_map(Drive::meters) {
+        for meter in self.open_drives.iter().flat_map(OpenDrive::traffic_meters) {
             if !meters.iter().any(|known| known.device() == meter.device()) {
                 meters.push(meter);
             }
@@ -287,10 +293,10 @@ impl HostRig<'_> {
     }
 
     /// Reports the events of the block layer, if they were recorded and all workers completed.
-    fn tell(
+    fn report_events(
         &self,
         threads: &[Option<u32>],
-        outcomes: &[Result<Outcome, ProgramError>],
+        outcomes: &[Result<WorkerOutcome, ProgramError>],
         observer: &mut dyn Observer,
     ) {
         let parts = threads.iter().zip(outcomes);
@@ -301,36 +307,36 @@ impl HostRig<'_> {
             return;
         };
         match events.end(parts) {
-            Ok(trace) => observer.handle_event(Event::BlockLayer(trace)),
-            Err(error) => observer.handle_event(Event::Note(&error.to_string())),
+            Ok(trace) => observer.handle_event(ObserverEvent::BlockTraceRecorded(trace)),
+            Err(error) => observer.handle_event(ObserverEvent::Note(&error.to_string())),
         }
     }
 
     /// Takes part in the meetings of the workers before the timed part. Between them, it reads the
     /// counters and starts the recording of block-layer events.
-    fn meet(
+    fn coordinate_workers(
         &self,
         rendezvous: &Rendezvous,
         (meters, watch): (&[&TrafficMeter], &Watch),
         observer: &mut dyn Observer,
-    ) -> Before {
-        let mut before = Before::default();
+    ) -> CountersBefore {
+        let mut before = CountersBefore::default();
         for meeting in [
-            Meeting::FilesReady,
-            Meeting::AllDropped,
-            Meeting::CachesReady,
-            Meeting::Start,
+            WorkerMeeting::FilesReady,
+            WorkerMeeting::AllDropped,
+            WorkerMeeting::CachesReady,
+            WorkerMeeting::Start,
         ] {
             if rendezvous.wait(self.stop).is_err() {
                 break;
             }
-            if meeting == Meeting::CachesReady {
+            if meeting == WorkerMeeting::CachesReady {
                 before.devices = meters.iter().map(|meter| meter.read().ok()).collect();
                 before.machine = watch.read();
                 if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
-                    observer.handle_event(Event::Note(&error.to_string()));
+                    observer.handle_event(ObserverEvent::Note(&error.to_string()));
                 }
-                self.traffic(|traffic| traffic.begin(observer));
+                self.with_traffic(|traffic| traffic.begin_recording(observer));
             }
         }
         before
@@ -340,7 +346,7 @@ impl HostRig<'_> {
 impl HostRig<'_> {
     /// Waits until all workers have left and reports the requests to storage meanwhile. Returns how
     /// long this process was stopped.
-    fn answer_until_all_left(
+    fn answer_workers(
         &self,
         leaving: &Receiver<Infallible>,
         observer: &mut dyn Observer,
@@ -348,8 +354,8 @@ impl HostRig<'_> {
         let mut roll = Roll::begin();
         while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
             roll.answer();
-            self.traffic(|traffic| {
-                if traffic.poll(observer) {
+            self.with_traffic(|traffic| {
+                if traffic.poll_events(observer) {
                     roll.resume();
                 }
             });
@@ -357,8 +363,8 @@ impl HostRig<'_> {
         roll.end()
     }
 
-    fn traffic(&self, mut with: impl FnMut(&mut Traffic)) {
-        if let Some(traffic) = &self.traffic {
+    fn with_traffic(&self, mut with: impl FnMut(&mut TrafficLog)) {
+        if let Some(traffic) = &self.device_traffic {
             with(&mut traffic.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
@@ -366,21 +372,21 @@ impl HostRig<'_> {
 
 /// Counters at the end of all preparations, before the timed part.
 #[derive(Default)]
-struct Before {
+struct CountersBefore {
     devices: Vec<Option<Counters>>,
     machine: interference::Counters,
 }
 
 /// Creates pipes between workers. Each worker gets its end of its drive's pipe, if its program has
 /// one.
-fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, ProgramError> {
+fn open_pipe_ends(assignments: &[WorkerAssignment]) -> Result<Vec<Option<OwnedFd>>, ProgramError> {
     let make = || {
         let (read, write) = std::io::pipe()?;
         Ok((OwnedFd::from(read), OwnedFd::from(write)))
     };
-    let mut pipes = Pipes::default();
+    let mut pipes = PipeEnds::default();
     let ends = assignments.iter().map(|assignment| {
-        let end = pipes.end(assignment, make);
+        let end = pipes.take_end(assignment, make);
         end.map_err(|error: std::io::Error| {
             Error::failed(diskperf_system::Call::Pipe, "a drive's workers", error).into()
         })
@@ -390,7 +396,7 @@ fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, Program
 
 /// Meeting of the workers and the main thread before the timed part.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meeting {
+enum WorkerMeeting {
     /// The files of all workers have been made.
     FilesReady,
     /// The caches of the whole machine have been dropped, if that was requested.
@@ -403,35 +409,35 @@ enum Meeting {
 
 /// Guard of a worker that ends the repetition for the other workers if this one fails, panics or
 /// never starts.
-struct Absence {
+struct AbsenceGuard {
     rendezvous: Arc<Rendezvous>,
     abandoned: Arc<AtomicBool>,
-    came: bool,
+    has_arrived: bool,
     /// Sender that is dropped together with the worker, so that the receiver notices its end.
     _present: Sender<Infallible>,
 }
 
-impl Absence {
-    fn of(control: &Control, present: Sender<Infallible>) -> Self {
+impl AbsenceGuard {
+    fn from_control(control: &Control, present: Sender<Infallible>) -> Self {
         Self {
             _present: present,
             rendezvous: Arc::clone(&control.rendezvous),
             abandoned: Arc::clone(&control.abandoned),
-            came: false,
+            has_arrived: false,
         }
     }
 }
 
-impl Drop for Absence {
+impl Drop for AbsenceGuard {
     fn drop(&mut self) {
-        if !self.came {
+        if !self.has_arrived {
             self.abandoned.store(true, Ordering::Relaxed);
             self.rendezvous.give_up();
         }
     }
 }
 
-fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+fn join_thread<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -439,7 +445,7 @@ fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Returns the changes of the devices' counters. They include the last fsync, because the workers
 /// have ended.
-fn traffic(meters: &[&TrafficMeter], before: Vec<Option<Counters>>) -> Vec<DeviceTraffic> {
+fn measure_traffic(meters: &[&TrafficMeter], before: Vec<Option<Counters>>) -> Vec<DeviceTraffic> {
     meters
         .iter()
         .zip(before)

@@ -2,7 +2,7 @@
 //! the activity of the drives when a modelled run is repeated.
 
 use crate::plan::ModelPlan;
-use crate::reproduce::published;
+use crate::reproduce::read_published;
 use diskperf_analysis::report::html::{
     Picture, PrintedFigure, ReportedRun, choose_pictured_results,
 };
@@ -16,11 +16,11 @@ use diskperf_timeline::{Run, World};
 /// # Errors
 ///
 /// Returns an error if the catalogue is faulty.
-pub fn reported(
+pub fn build_reports(
     catalogue: &Catalogue,
     runs: Vec<Run>,
 ) -> Result<Vec<ReportedRun>, LaboratoryError> {
-    let published = published(catalogue)?;
+    let published = read_published(catalogue)?;
     let documents = published.document_names();
     let mut cells = Vec::new();
     for document in documents {
@@ -31,7 +31,7 @@ pub fn reported(
         );
     }
     let one = |run: Run| ReportedRun {
-        printed_figures: printed(&cells, &run),
+        printed_figures: list_printed_figures(&cells, &run),
         run,
         pictures_by_result: Vec::new(),
         no_pictures_reason: None,
@@ -45,15 +45,20 @@ pub fn reported(
 /// # Errors
 ///
 /// Returns the error of the modelled machine.
-pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
-    diskperf_models::model::run::traced(plan, (run, &choose_pictured_results(run)), |trace| {
-        Picture::from_trace(&trace)
-    })
+pub fn build_pictures(
+    plan: &ModelPlan,
+    run: &Run,
+) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
+    diskperf_models::model::run::run_with_traces(
+        plan,
+        (run, &choose_pictured_results(run)),
+        |trace| Picture::from_trace(&trace),
+    )
 }
 
 /// Returns the published results of a run's system. The list is empty if settings change the
 /// system, because it is then a different one.
-fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<PrintedFigure> {
+fn list_printed_figures(cells: &[&PublishedCell], run: &Run) -> Vec<PrintedFigure> {
     let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
     if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
         return Vec::new();
@@ -61,11 +66,13 @@ fn printed(cells: &[&PublishedCell], run: &Run) -> Vec<PrintedFigure> {
     let of_target = cells.iter().filter(|cell| {
         cell.full_target().as_ref() == Some(&run.target) && cell.scored_as.is_none()
     });
-    of_target.filter_map(|cell| throughput(cell)).collect()
+    of_target
+        .filter_map(|cell| printed_throughput(cell))
+        .collect()
 }
 
 /// Converts a published cell to the throughput of a program, if the cell is a measured one.
-fn throughput(cell: &PublishedCell) -> Option<PrintedFigure> {
+fn printed_throughput(cell: &PublishedCell) -> Option<PrintedFigure> {
     // `8K/1K`: the block and the fragment.
     let block = cell.filesystem.as_deref()?.split('/').next()?;
     Some(PrintedFigure {

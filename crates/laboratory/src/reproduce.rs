@@ -23,35 +23,35 @@ mod speck;
 mod statements;
 mod zachariassen;
 
-use crate::crew::{Threads, available_threads};
+use crate::crew::{ThreadCrew, available_threads};
 use diskperf_analysis::accuracy::AccuracyCard;
 use diskperf_catalogue::{Catalogue, PublishedValues, Setting};
 use diskperf_machine::Budget;
 use diskperf_models::LaboratoryError;
-use diskperf_models::crew::Watched;
-use jobs::Workshop;
+use diskperf_models::crew::WatchedCrew;
+use jobs::ModelWorkshop;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use diskperf_models::two_drives::two_drives;
+pub use diskperf_models::two_drives::two_drive_settings;
 
 /// Selection of published cells to reproduce, and options of their runs.
 #[derive(Clone)]
-pub struct Options {
+pub struct ReproduceOptions {
     /// Documents to reproduce, such as `kridle-mckusick-1983`; empty for all documents with models.
     pub documents: Vec<String>,
     /// Settings that apply to every reproduced system.
     pub settings: Vec<Setting>,
     /// Number of machines that run in parallel. The results do not depend on it.
-    pub threads: usize,
+    pub thread_count: usize,
     /// Seed of all random choices.
     pub seed: u64,
     /// Patterns of cell ids to reproduce, in which `*` stands for any characters; empty for all
     /// cells.
-    pub cells: Vec<String>,
+    pub cell_patterns: Vec<String>,
     /// Table to reproduce; `None` for all tables.
-    pub table: Option<String>,
+    pub table_title: Option<String>,
     /// User's folder that overlays the catalogue, which may hold further notes.
     pub catalogue: Option<PathBuf>,
     /// Budget of events, virtual time and memory for each machine.
@@ -60,15 +60,15 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
 }
 
-impl Default for Options {
+impl Default for ReproduceOptions {
     fn default() -> Self {
         Self {
             documents: Vec::new(),
             settings: Vec::new(),
-            threads: available_threads(),
-            seed: SEED,
-            cells: Vec::new(),
-            table: None,
+            thread_count: available_threads(),
+            seed: DEFAULT_SEED,
+            cell_patterns: Vec::new(),
+            table_title: None,
             catalogue: None,
             budget: Budget::USUAL,
             stop: Arc::default(),
@@ -77,7 +77,7 @@ impl Default for Options {
 }
 
 /// Default seed: the year of the first document.
-pub const SEED: u64 = 1983;
+pub const DEFAULT_SEED: u64 = 1983;
 
 /// Makes the accuracy card.
 ///
@@ -87,7 +87,7 @@ pub const SEED: u64 = 1983;
 /// machine fails.
 pub fn reproduce(
     catalogue: &Catalogue,
-    options: &Options,
+    options: &ReproduceOptions,
 ) -> Result<AccuracyCard, LaboratoryError> {
     reproduce_with(catalogue, options, &|_, _| ())
 }
@@ -99,15 +99,19 @@ pub fn reproduce(
 /// Returns the errors of [`reproduce`].
 pub fn reproduce_with(
     catalogue: &Catalogue,
-    options: &Options,
+    options: &ReproduceOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<AccuracyCard, LaboratoryError> {
-    let crew = Watched {
-        crew: &Threads(options.threads.max(1)),
+    let crew = WatchedCrew {
+        crew: &ThreadCrew(options.thread_count.max(1)),
         stop: &options.stop,
         progress,
     };
-    filling::card(catalogue, options, &Workshop::new(crew, options.budget))
+    filling::build_card(
+        catalogue,
+        options,
+        &ModelWorkshop::new(crew, options.budget),
+    )
 }
 
 /// Returns the modelled KB/s and CPU share of cells of Kridle and McKusick 1983, in the order of
@@ -118,34 +122,40 @@ pub fn reproduce_with(
 ///
 /// Returns the errors of [`reproduce`], and an error for an id that no document has or that names
 /// no program on a modelled system.
-pub fn cells(
+pub fn run_cells(
     catalogue: &Catalogue,
     settings: &[Setting],
     ids: &[&str],
     threads: usize,
 ) -> Result<Vec<(String, f64, f64)>, LaboratoryError> {
-    let published = published(catalogue)?;
+    let published = read_published(catalogue)?;
     let stop = Arc::default();
-    let crew = Watched {
-        crew: &Threads(threads.max(1)),
+    let crew = WatchedCrew {
+        crew: &ThreadCrew(threads.max(1)),
         stop: &stop,
         progress: &|_, _| (),
     };
-    let workshop = Workshop::new(crew, Budget::USUAL);
+    let workshop = ModelWorkshop::new(crew, Budget::USUAL);
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);
         let cell = published
             .find_cell(plain)
-            .ok_or_else(|| unknown_cell(plain))?;
-        let place = setups::Place::of(cell).ok_or_else(|| {
+            .ok_or_else(|| unknown_cell_error(plain))?;
+        let place = setups::TablePlace::from_cell(cell).ok_or_else(|| {
             LaboratoryError::Request(format!("cell `{id}` names no program on a modelled system"))
         })?;
         wanted.push(place);
     }
-    let places: Vec<&setups::Place> = wanted.iter().collect();
-    let two = two_drives();
-    let figures = setups::figures(catalogue, settings, (&places, SEED), &two, &workshop)?;
+    let places: Vec<&setups::TablePlace> = wanted.iter().collect();
+    let two = two_drive_settings();
+    let figures = setups::run_figures(
+        catalogue,
+        settings,
+        (&places, DEFAULT_SEED),
+        &two,
+        &workshop,
+    )?;
     Ok(ids
         .iter()
         .zip(&wanted)
@@ -160,13 +170,13 @@ pub fn cells(
         .collect())
 }
 
-pub(crate) fn published(catalogue: &Catalogue) -> Result<PublishedValues, LaboratoryError> {
+pub(crate) fn read_published(catalogue: &Catalogue) -> Result<PublishedValues, LaboratoryError> {
     catalogue
         .published_values()
         .map_err(LaboratoryError::catalogue)
 }
 
-fn unknown_cell(id: &str) -> LaboratoryError {
+fn unknown_cell_error(id: &str) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "no document has a cell `{id}`; `diskperf list published` names the documents, and `diskperf reproduce DOCUMENT --format csv` their cells"
     ))

@@ -3,14 +3,14 @@
 mod deletion;
 mod selection;
 
-pub use deletion::Deletion;
-pub use selection::Selection;
+pub use deletion::RunDeletion;
+pub use selection::RunSelection;
 
 use crate::output::Output;
 use crate::steady::LOCK_WAIT;
 use crate::store_path;
-pub use crate::store_path::failed as store_failed;
-use crate::store_path::failed;
+pub use crate::store_path::store_error as store_failed;
+use crate::store_path::store_error;
 use diskperf_analysis::comparison::RunHistory;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-const FORMAT: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct ExportFile<R> {
@@ -31,10 +31,10 @@ struct ExportFile<R> {
     runs: R,
 }
 
-const KIND: &str = "diskperf runs";
+const EXPORT_KIND: &str = "diskperf runs";
 
 /// Loads the runs that a name stands for: `last`, an id, a unique prefix of an id, a label (its
-/// newest run), or a file of [`export_text`], which may hold several runs.
+/// newest run), or a file of [`render_export`], which may hold several runs.
 ///
 /// A name that contains a `/` or ends in `.json` is a file. A full id and `last` take precedence
 /// over anything else with the same name.
@@ -42,60 +42,65 @@ const KIND: &str = "diskperf runs";
 /// # Errors
 ///
 /// Returns an error if the name matches nothing or several things.
-pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
+pub fn load_runs(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     let path = Path::new(name);
     if name.contains('/') || name.ends_with(".json") {
         // Runs of before may have such a label.
         let labelled = || {
             let store = existing_store(store)?;
-            let id = labelled(&store, name).ok().flatten()?;
-            store.load(&id).ok()
+            let id = find_labelled(&store, name).ok().flatten()?;
+            store.load_run(&id).ok()
         };
         return match path.symlink_metadata() {
-            Err(_) => labelled().map_or_else(|| read_file(path), |run| Ok(vec![run])),
-            Ok(_) => read_file(path),
+            Err(_) => labelled().map_or_else(|| read_export_file(path), |run| Ok(vec![run])),
+            Ok(_) => read_export_file(path),
         };
     }
     let store = match open_store(store) {
-        Err(_) if path.is_file() && name != "last" => return read_file(path),
+        Err(_) if path.is_file() && name != "last" => return read_export_file(path),
         opened => opened?,
     };
-    match meaning(&store, name)? {
-        Meaning::Run(id) => Ok(vec![store.load(&id).map_err(failed)?]),
-        Meaning::File => read_file(path),
+    match resolve_meaning(&store, name)? {
+        RunNameMeaning::Run(id) => Ok(vec![store.load_run(&id).map_err(store_error)?]),
+        RunNameMeaning::File => read_export_file(path),
     }
 }
 
-enum Meaning {
+enum RunNameMeaning {
     Run(String),
     File,
 }
 
-fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
-    let resolved = store.resolve(name);
+fn resolve_meaning(store: &Store, name: &str) -> Result<RunNameMeaning, LaboratoryError> {
+    let resolved = store.resolve_run_id(name);
     match &resolved {
-        Ok(id) if id == name => return Ok(Meaning::Run(id.clone())),
+        Ok(id) if id == name => return Ok(RunNameMeaning::Run(id.clone())),
         Ok(id) if name == "last" => {
-            let runs = store.list().map_err(failed)?;
+            let runs = store.list_runs().map_err(store_error)?;
             let runs = runs.iter().skip_while(|run| run.id != *id);
-            return Ok(Meaning::Run(measured(store, runs)?.unwrap_or(id.clone())));
+            return Ok(RunNameMeaning::Run(
+                filter_by_target(store, runs)?.unwrap_or(id.clone()),
+            ));
         }
-        Err(_) if name == "last" => return Err(failed(resolved.expect_err("it is one"))),
+        Err(_) if name == "last" => return Err(store_error(resolved.expect_err("it is one"))),
         _ => {}
     }
-    let labelled = labelled(store, name)?;
+    let labelled = find_labelled(store, name)?;
     let mut meanings = Vec::new();
     if Path::new(name).is_file() {
-        meanings.push((Meaning::File, format!("a file (write `./{name}` for it)")));
+        meanings.push((
+            RunNameMeaning::File,
+            format!("a file (write `./{name}` for it)"),
+        ));
     }
     if let Some(id) = &labelled {
         let what = format!("the label of run {id}");
-        meanings.push((Meaning::Run(id.clone()), what));
+        meanings.push((RunNameMeaning::Run(id.clone()), what));
     }
     match resolved {
         Ok(id) if labelled.as_ref() != Some(&id) => {
             let what = format!("the beginning of run {id}");
-            meanings.push((Meaning::Run(id), what));
+            meanings.push((RunNameMeaning::Run(id), what));
         }
         Ok(_) => {}
         Err(StoreError {
@@ -103,9 +108,9 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
             ..
         }) if !meanings.is_empty() => {
             let what = format!("the beginning of runs {}", candidates.join(", "));
-            meanings.push((Meaning::File, what));
+            meanings.push((RunNameMeaning::File, what));
         }
-        Err(error) if meanings.is_empty() => return Err(failed(error)),
+        Err(error) if meanings.is_empty() => return Err(store_error(error)),
         Err(_) => {}
     }
     if meanings.len() > 1 {
@@ -119,22 +124,22 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
     Ok(meaning)
 }
 
-fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
-    let runs = store.list().map_err(failed)?;
+fn find_labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
+    let runs = store.list_runs().map_err(store_error)?;
     let labelled = runs.iter().filter(|run| run.label.as_deref() == Some(name));
-    measured(store, labelled)
+    filter_by_target(store, labelled)
 }
 
 /// Returns the newest of several runs, which are sorted newest first. If the newest is modelled and
 /// one command made it together with runs on real storage, the newest of those is returned. A model
 /// beside them serves for comparison, and the user means the measured run.
-fn measured<'r>(
+fn filter_by_target<'r>(
     store: &Store,
     runs: impl Iterator<Item = &'r RunHeading>,
 ) -> Result<Option<String>, LaboratoryError> {
     let mut newest: Option<Run> = None;
     for heading in runs {
-        let run = store.load(&heading.id).map_err(failed)?;
+        let run = store.load_run(&heading.id).map_err(store_error)?;
         let of_one_command =
             |newest: &Run| !run.command_line.is_empty() && newest.command_line == run.command_line;
         if !newest.as_ref().is_none_or(of_one_command) {
@@ -149,18 +154,18 @@ fn measured<'r>(
     Ok(newest.map(|run| run.id))
 }
 
-fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
-    let runs = store.list().map_err(failed)?.into_iter();
+fn find_all_labelled(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
+    let runs = store.list_runs().map_err(store_error)?.into_iter();
     let labelled = runs.filter(|run| run.label.as_deref() == Some(name));
     Ok(labelled.map(|run| run.id).collect())
 }
 
 fn existing_store(path: Option<&Path>) -> Option<Store> {
-    let path = store_path::named(path).ok()?;
+    let path = store_path::resolve_path(path).ok()?;
     path.exists().then(|| open_store(Some(&path)).ok())?
 }
 
-const EARLIER_RUNS_MAX: usize = 50;
+const EARLIER_RUN_COUNT_MAX: usize = 50;
 
 /// Loads earlier runs of the same suites on the same targets, newest first. A comparison takes the
 /// usual variation from them. The history is empty if there is no store.
@@ -168,42 +173,46 @@ const EARLIER_RUNS_MAX: usize = 50;
 /// # Errors
 ///
 /// Returns an error if an existing store cannot be read.
-pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<RunHistory, LaboratoryError> {
+pub fn load_history(path: Option<&Path>, runs: &[Run]) -> Result<RunHistory, LaboratoryError> {
     let Some(store) = existing_store(path) else {
         return Ok(RunHistory::default());
     };
     let same = |heading: &RunHeading| {
-        let of = |run: &Run| run.suite == heading.suite && is_there(heading, run);
+        let of = |run: &Run| run.suite == heading.suite && is_same_run(heading, run);
         heading.world == World::Host && runs.iter().any(of)
     };
-    let headings = store.list().map_err(failed)?.into_iter().filter(same);
+    let headings = store
+        .list_runs()
+        .map_err(store_error)?
+        .into_iter()
+        .filter(same);
     let earlier: Result<Vec<Run>, _> = headings
-        .take(EARLIER_RUNS_MAX)
-        .map(|heading| store.load(&heading.id))
+        .take(EARLIER_RUN_COUNT_MAX)
+        .map(|heading| store.load_run(&heading.id))
         .collect();
-    Ok(RunHistory::from_runs(earlier.map_err(failed)?))
+    Ok(RunHistory::from_runs(earlier.map_err(store_error)?))
 }
 
 /// Reports whether a stored run had the same target as another run. Absolute paths are compared as
 /// far as they are known.
-fn is_there(heading: &RunHeading, run: &Run) -> bool {
+fn is_same_run(heading: &RunHeading, run: &Run) -> bool {
     let places = run.environment.places.iter();
     let places: Vec<&str> = places.map(|place| place.path.as_str()).collect();
-    match heading.places.is_empty() || places.is_empty() {
+    match heading.target_paths.is_empty() || places.is_empty() {
         true => heading.target == run.target,
-        false => heading.places == places,
+        false => heading.target_paths == places,
     }
 }
 
 /// Opens the store at this path, or at its default place.
 pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
-    let path = store_path::named(path).map_err(failed)?;
-    store_path::open(&path, LOCK_WAIT).map_err(failed)
+    let path = store_path::resolve_path(path).map_err(store_error)?;
+    store_path::open_store(&path, LOCK_WAIT).map_err(store_error)
 }
 
 /// Returns the paths of the files of a store, whether or not they exist.
-pub fn store_files(path: Option<&Path>) -> Vec<PathBuf> {
-    let path = store_path::named(path).ok();
+pub fn list_store_files(path: Option<&Path>) -> Vec<PathBuf> {
+    let path = store_path::resolve_path(path).ok();
     path.map_or_else(Vec::new, |path| Store::files_of(&path).to_vec())
 }
 
@@ -225,15 +234,15 @@ pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
             folder.display()
         )));
     }
-    Store::check(path).map_err(failed)?;
-    OutputFile::check(path).map_err(crate::output::failed)
+    Store::check(path).map_err(store_error)?;
+    OutputFile::check(path).map_err(crate::output::output_error)
 }
 
 /// Formats runs as the text of a file that is accepted wherever a run is.
-pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
+pub fn render_export(runs: &[Run]) -> Result<String, LaboratoryError> {
     let file = ExportFile {
-        kind: KIND.to_owned(),
-        format: FORMAT,
+        kind: EXPORT_KIND.to_owned(),
+        format: FORMAT_VERSION,
         runs,
     };
     let text = serde_json::to_string_pretty(&file).map_err(LaboratoryError::work)?;
@@ -243,10 +252,10 @@ pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
 
 /// Writes runs to an export file, which is accepted wherever a run is.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
-    Output::open(path)?.write(export_text(runs)?.as_bytes())
+    Output::open(path)?.write(render_export(runs)?.as_bytes())
 }
 
-fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
+fn read_export_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
     let error = |reason: String| LaboratoryError::File {
         path: path.to_owned(),
         reason,
@@ -266,15 +275,15 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
                 .to_owned(),
         ));
     }
-    let text = text_of(path).map_err(&error)?;
+    let text = read_text(path).map_err(&error)?;
     let file: ExportFile<Vec<Run>> = serde_json::from_slice(&text).map_err(|why| {
         error(format!(
             "is not a file of runs as `diskperf export` writes it: {why}"
         ))
     })?;
-    if file.kind != KIND || file.format > FORMAT {
+    if file.kind != EXPORT_KIND || file.format > FORMAT_VERSION {
         return Err(error(format!(
-            "holds `{}` of format {}; this diskperf reads `{KIND}` up to format {FORMAT}",
+            "holds `{}` of format {}; this diskperf reads `{EXPORT_KIND}` up to format {FORMAT_VERSION}",
             file.kind, file.format
         )));
     }
@@ -289,11 +298,11 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
 
 /// Maximum size of a file of runs, in bytes. A run of a suite with thousands of repetitions is
 /// smaller.
-const LARGEST_FILE_BYTES: u64 = 512 << 20;
+const EXPORT_FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// Reads a file of runs if it starts like JSON and is of limited size. The path may be a device, or
 /// a pipe that never ends.
-fn text_of(path: &Path) -> Result<Vec<u8>, String> {
+fn read_text(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |why: std::io::Error| why.to_string();
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);
     let start = reader.fill_buf().map_err(failed)?;
@@ -305,11 +314,13 @@ fn text_of(path: &Path) -> Result<Vec<u8>, String> {
         );
     }
     let mut text = Vec::new();
-    let read = reader.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut text);
+    let read = reader
+        .take(EXPORT_FILE_BYTES_MAX + 1)
+        .read_to_end(&mut text);
     match read.map_err(failed)? as u64 {
-        ..=LARGEST_FILE_BYTES => Ok(text),
+        ..=EXPORT_FILE_BYTES_MAX => Ok(text),
         _ => Err(format!(
-            "has more than {LARGEST_FILE_BYTES} bytes, the maximum size: export fewer runs at a time"
+            "has more than {EXPORT_FILE_BYTES_MAX} bytes, the maximum size: export fewer runs at a time"
         )),
     }
 }

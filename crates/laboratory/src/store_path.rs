@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Returns the given path of the store, or the default one.
-pub(crate) fn named(path: Option<&Path>) -> Result<PathBuf, StoreError> {
+pub(crate) fn resolve_path(path: Option<&Path>) -> Result<PathBuf, StoreError> {
     path.map_or_else(Store::default_path, |path| Ok(path.to_owned()))
 }
 
 /// Opens the store at a path that the user or the environment named. The store and its parent
 /// directories are created if they do not exist.
-pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Store, StoreError> {
+pub(crate) fn open_store(path: &Path, lock_wait: Duration) -> Result<Store, StoreError> {
     require_trusted(path).map_err(|error| StoreError {
         path: path.to_owned(),
         kind: match error.problem {
-            OutputProblem::Io(error) => StoreErrorKind::Unopenable {
+            OutputProblem::Io(error) => StoreErrorKind::CannotOpen {
                 reason: error.to_string(),
             },
             problem => StoreErrorKind::UntrustedPath {
@@ -40,6 +40,6 @@ fn require_trusted(path: &Path) -> Result<(), OutputError> {
 }
 
 /// Converts an error of the store to an error of a run.
-pub fn failed(error: StoreError) -> LaboratoryError {
+pub fn store_error(error: StoreError) -> LaboratoryError {
     LaboratoryError::Store(error.to_string())
 }

@@ -15,38 +15,36 @@ use std::path::{Path, PathBuf};
 
 /// A directory, a file or a block device that a run uses.
 #[derive(Clone, Debug)]
-pub struct Target {
-    /// Path of the target, as the user gave it.
-    pub(crate) typed: PathBuf,
+pub struct StorageTarget {
+    pub(crate) typed_path: PathBuf,
     /// Absolute path of the target, without links.
-    pub(crate) path: PathBuf,
+    pub(crate) resolved_path: PathBuf,
     /// Kind of the target: directory, file or device.
     pub(crate) medium: Medium,
     /// Path by which the user gave up the data of this device; `None` if the data must stay.
-    pub(crate) given_up: Option<PathBuf>,
+    pub(crate) destroyed_device: Option<PathBuf>,
     /// Whether to continue although the device carries a signature.
     pub(crate) ignore_signature: bool,
-    /// Whether the target is [`NULL`].
+    /// Whether the target is [`NULL_TARGET`].
     pub(crate) is_null: bool,
-    /// Block device, if the target is one.
     pub(crate) device: Option<BlockDevice>,
     file_bytes: u64,
     /// File system of the target and the disks below it.
-    pub(crate) place: Place,
+    pub(crate) location: Place,
 }
 
 /// Name of a target without storage: requests complete as they are submitted, and only the cost of
 /// generating load remains. A directory of that name is written `./null`.
-pub(crate) const NULL: &str = "null";
+pub(crate) const NULL_TARGET: &str = "null";
 /// Length of the null target in bytes. It exceeds that of any drive, so that offsets on a large
 /// drive lie within it.
-const NULL_BYTES: u64 = 1 << 44;
+const NULL_TARGET_BYTES: u64 = 1 << 44;
 
-impl Target {
+impl StorageTarget {
     /// Inspects the target at a path without changing anything.
     pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
-        if typed == Path::new(NULL) {
-            return Ok(Self::null());
+        if typed == Path::new(NULL_TARGET) {
+            return Ok(Self::new_null());
         }
         let name = typed.display();
         let unreachable = |error: std::io::Error| {
@@ -77,17 +75,17 @@ impl Target {
         }
     }
 
-    fn null() -> Self {
+    fn new_null() -> Self {
         Self {
-            typed: NULL.into(),
-            path: NULL.into(),
+            typed_path: NULL_TARGET.into(),
+            resolved_path: NULL_TARGET.into(),
             medium: Medium::Device,
-            given_up: None,
+            destroyed_device: None,
             ignore_signature: false,
             is_null: true,
             device: None,
-            file_bytes: NULL_BYTES,
-            place: Place::default(),
+            file_bytes: NULL_TARGET_BYTES,
+            location: Place::default(),
         }
     }
 
@@ -120,15 +118,15 @@ impl Target {
             ))
         })?;
         Ok(Self {
-            typed: typed.to_owned(),
+            typed_path: typed.to_owned(),
             medium: Medium::Device,
-            given_up: named.cloned(),
+            destroyed_device: named.cloned(),
             ignore_signature: experiment.ignore_signature,
             is_null: false,
-            place: environment::place(&path),
+            location: environment::place(&path),
             device: Some(device),
             file_bytes: 0,
-            path,
+            resolved_path: path,
         })
     }
 
@@ -146,15 +144,15 @@ impl Target {
             )));
         }
         Ok(Self {
-            typed: typed.to_owned(),
+            typed_path: typed.to_owned(),
             medium: Medium::File,
-            given_up: None,
+            destroyed_device: None,
             ignore_signature: false,
             is_null: false,
-            place: environment::place(&path),
+            location: environment::place(&path),
             device: None,
             file_bytes,
-            path,
+            resolved_path: path,
         })
     }
 
@@ -167,19 +165,18 @@ impl Target {
             )));
         }
         Ok(Self {
-            typed: typed.to_owned(),
+            typed_path: typed.to_owned(),
             medium: Medium::Directory,
-            given_up: None,
+            destroyed_device: None,
             ignore_signature: false,
             is_null: false,
-            place,
+            location: place,
             device: None,
             file_bytes: 0,
-            path,
+            resolved_path: path,
         })
     }
 
-    /// Returns the number of the device that a path leads to, if it is one.
     pub(crate) fn device_number(path: &Path) -> Option<DeviceNumber> {
         let metadata = path.metadata().ok()?;
         metadata
@@ -190,18 +187,18 @@ impl Target {
 
     /// Reports whether programs may write to the target: always in a directory, on a device only if
     /// its data was given up.
-    pub(crate) fn writable(&self) -> bool {
-        self.medium == Medium::Directory || self.given_up.is_some() || self.is_null
+    pub(crate) fn is_writable(&self) -> bool {
+        self.medium == Medium::Directory || self.destroyed_device.is_some() || self.is_null
     }
 
     /// Name of the target, as the user gave it.
     pub fn name(&self) -> String {
-        self.typed.display().to_string()
+        self.typed_path.display().to_string()
     }
 
     /// Kind and block size of the file system, or name of the device.
     pub(crate) fn filesystem_name(&self) -> String {
-        match (&self.place.filesystem, &self.device) {
+        match (&self.location.filesystem, &self.device) {
             (Some(filesystem), _) => format!("{}/{}", filesystem.kind, filesystem.block_bytes),
             (None, Some(device)) => device.name().to_owned(),
             (None, None) => self.name(),
@@ -210,8 +207,8 @@ impl Target {
 
     /// Bytes that a run may use on the target: the free space of a directory, the whole length of a
     /// file or device.
-    pub(crate) fn room_bytes(&self) -> u64 {
-        match (self.medium, &self.place.filesystem, &self.device) {
+    pub(crate) fn free_bytes(&self) -> u64 {
+        match (self.medium, &self.location.filesystem, &self.device) {
             (Medium::File, ..) => self.file_bytes,
             _ if self.is_null => self.file_bytes,
             (_, Some(filesystem), _) => filesystem.available_bytes.saturating_sub(RESERVE_BYTES),
@@ -224,13 +221,13 @@ impl Target {
     /// file system in use.
     pub(crate) fn pilot_bytes(&self) -> u64 {
         match self.medium {
-            Medium::Directory => self.room_bytes() / 10,
-            Medium::Device | Medium::File => self.room_bytes(),
+            Medium::Directory => self.free_bytes() / 10,
+            Medium::Device | Medium::File => self.free_bytes(),
         }
     }
 
     /// Verifies that a pilot has enough space for its smallest files.
-    pub(crate) fn check_pilot_room(
+    pub(crate) fn check_pilot_space(
         &self,
         needed_bytes: u64,
         remedy: &str,
@@ -238,7 +235,7 @@ impl Target {
         if needed_bytes <= self.pilot_bytes() {
             return Ok(());
         }
-        if let Some(none) = self.without_space() {
+        if let Some(none) = self.describe_lack_of_space() {
             return Err(LaboratoryError::Request(none));
         }
         Err(LaboratoryError::Request(match self.medium {
@@ -248,14 +245,14 @@ impl Target {
                 format_size(needed_bytes),
                 format_size(self.pilot_bytes()),
             ),
-            Medium::Device | Medium::File => self.too_short(needed_bytes, remedy),
+            Medium::Device | Medium::File => self.describe_shortage(needed_bytes, remedy),
         }))
     }
 
     /// Returns an error text for a directory on a file system without any free space, such as
     /// `/proc`.
-    fn without_space(&self) -> Option<String> {
-        let filesystem = self.place.filesystem.as_ref()?;
+    fn describe_lack_of_space(&self) -> Option<String> {
+        let filesystem = self.location.filesystem.as_ref()?;
         (self.medium == Medium::Directory && filesystem.available_bytes == 0).then(|| {
             format!(
                 "not enough space on {}: its file system ({}) has none free; name a directory on another one",
@@ -266,7 +263,7 @@ impl Target {
     }
 
     /// Returns an error text for a file or device that is shorter than the part that programs read.
-    fn too_short(&self, needed_bytes: u64, remedy: &str) -> String {
+    fn describe_shortage(&self, needed_bytes: u64, remedy: &str) -> String {
         let (kind, longer) = match self.medium {
             Medium::Device => ("device", "device"),
             Medium::Directory | Medium::File => ("file", "file, or a directory"),
@@ -280,13 +277,13 @@ impl Target {
         format!(
             "{} is too short: the {kind} has {}, and {} of it are needed; name a longer {longer}, or {remedy}{job_file}",
             self.name(),
-            format_size(self.room_bytes()),
+            format_size(self.free_bytes()),
             format_size(needed_bytes),
         )
     }
 
     /// Returns the reason why programs may not write to the target.
-    pub(crate) fn why_not_written(&self) -> String {
+    pub(crate) fn describe_write_refusal(&self) -> String {
         let name = self.name();
         match self.medium {
             Medium::Device => format!(
@@ -299,29 +296,29 @@ impl Target {
     }
 
     /// Reports whether two paths lie on one mounted file system.
-    pub(crate) fn same_filesystem(left: &Path, right: &Path) -> bool {
+    pub(crate) fn are_on_same_filesystem(left: &Path, right: &Path) -> bool {
         let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
         device(left).is_some() && device(left) == device(right)
     }
 
     /// Verifies that files of this many bytes fit on the target. `remedy` describes a way to make
     /// them smaller.
-    pub(crate) fn check_room(
+    pub(crate) fn check_space(
         &self,
         needed_bytes: u64,
         remedy: &str,
     ) -> Result<(), LaboratoryError> {
-        let room_bytes = self.room_bytes();
+        let room_bytes = self.free_bytes();
         if needed_bytes <= room_bytes {
             return Ok(());
         }
-        if self.medium == Medium::Directory && environment::is_read_only(&self.path) {
+        if self.medium == Medium::Directory && environment::is_read_only(&self.resolved_path) {
             return Err(LaboratoryError::Request(format!(
                 "{} is on a read-only file system: name a directory that can be written",
                 self.name()
             )));
         }
-        if let Some(none) = self.without_space() {
+        if let Some(none) = self.describe_lack_of_space() {
             return Err(LaboratoryError::Request(none));
         }
         Err(LaboratoryError::Request(match self.medium {
@@ -331,18 +328,18 @@ impl Target {
                 format_size(needed_bytes),
                 format_size(room_bytes),
             ),
-            Medium::Device | Medium::File => self.too_short(needed_bytes, remedy),
+            Medium::Device | Medium::File => self.describe_shortage(needed_bytes, remedy),
         }))
     }
 
     /// Returns the reason why O_DIRECT calls of this size cannot work on the target; `None` if they
     /// can.
-    pub(crate) fn direct_obstacle(&self, call_bytes: u64) -> Option<String> {
+    pub(crate) fn find_direct_obstacle(&self, call_bytes: u64) -> Option<String> {
         let name = self.name();
-        let opened = std::fs::File::open(&self.path).ok()?;
+        let opened = std::fs::File::open(&self.resolved_path).ok()?;
         let support = match direct_io(opened.as_fd()).ok()? {
             DirectSupport::Unknown if self.medium == Medium::Directory => {
-                direct_io_of_files_in(&self.path).ok()?
+                direct_io_of_files_in(&self.resolved_path).ok()?
             }
             support => support,
         };
@@ -356,7 +353,7 @@ impl Target {
                 offset_alignment, ..
             } => Some(offset_alignment),
             DirectSupport::Unknown => self
-                .place
+                .location
                 .devices
                 .iter()
                 .filter_map(|device| device.logical_block_bytes)
@@ -371,12 +368,12 @@ impl Target {
     }
 
     /// Describes the use of this target for `--dry-run`.
-    pub(crate) fn what_would_happen(&self, fresh: bool) -> String {
+    pub(crate) fn describe_effect(&self, fresh: bool) -> String {
         let name = self.name();
         if self.is_null {
             return format!("{name}: no storage; requests complete as they are submitted");
         }
-        match (self.medium, &self.place.filesystem) {
+        match (self.medium, &self.location.filesystem) {
             (Medium::Directory, Some(filesystem)) => format!(
                 "{name}: a new folder of its own{}, removed at the end; {} on {}, {} free",
                 if fresh {
@@ -388,7 +385,7 @@ impl Target {
                 filesystem.source,
                 format_size(filesystem.available_bytes),
             ),
-            _ if self.writable() => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),
+            _ if self.is_writable() => format!("{name}: THE DATA ON THIS DEVICE IS OVERWRITTEN"),
             _ => format!("{name}: only read"),
         }
     }

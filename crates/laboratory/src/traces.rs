@@ -5,33 +5,33 @@ pub(crate) mod course;
 pub(crate) mod facts;
 mod files;
 
-pub use conversion::{Converted, convert};
-pub use files::files;
+pub use conversion::{ConversionOutcome, convert};
+pub use files::list_files;
 
 use diskperf_analysis::trace::TraceReport;
 use diskperf_blocktrace::transform::TraceTransform;
 pub use diskperf_blocktrace::{CsvColumns, Form, ReadOptions, TimeUnit};
 use diskperf_blocktrace::{DeviceIndex, TraceReader, TraceRecord, summary::Summarizer};
 use diskperf_models::LaboratoryError;
-use files::{Named, STANDARD_INPUT, open};
+use files::{NamedReader, STANDARD_INPUT_NAME, open};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Request to read a trace: its files, and the part of interest.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct TraceRequest {
     /// Files of the trace; `-` is standard input.
     pub files: Vec<PathBuf>,
     /// Options for reading the trace, such as its format.
-    pub options: ReadOptions,
+    pub read_options: ReadOptions,
     /// Time window in which requests were issued, in nanoseconds from the start of the trace. The
     /// end is excluded.
     pub window_ns: Option<(u64, u64)>,
     /// Number of the part in which requests were issued, from 1, for a trace that has parts.
-    pub part: Option<usize>,
+    pub part_index: Option<usize>,
     /// Name of the device whose requests are kept; `None` for all devices.
-    pub device: Option<String>,
+    pub device_name: Option<String>,
     /// Size in bytes that the address space of the trace is scaled to; `None` to keep the
     /// addresses.
     pub scale_to_bytes: Option<u64>,
@@ -39,42 +39,45 @@ pub struct Asked {
 
 /// Progress of reading the files of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Far {
+pub struct ReadProgress {
     /// Bytes of the files that have been read.
     pub read_bytes: Arc<AtomicU64>,
 }
 
 /// Returns the total size of the files in bytes. A file without a size counts as zero.
-pub fn size_bytes(files: &[PathBuf]) -> u64 {
+pub fn total_file_bytes(files: &[PathBuf]) -> u64 {
     let sizes = files.iter().filter_map(|file| file.metadata().ok());
     sizes.map(|status| status.len()).sum()
 }
 
-struct Opened {
+struct OpenTrace {
     reader: TraceReader,
     transform: TraceTransform,
-    device: Option<String>,
-    /// Number of the trace's devices that were compared with the requested name.
-    looked_at: usize,
-    part: Option<usize>,
+    device_name: Option<String>,
+    devices_compared: usize,
+    part_index: Option<usize>,
 }
 
 const NO_DEVICE: DeviceIndex = DeviceIndex(u32::MAX);
 
-impl Opened {
-    fn new(asked: &Asked, far: &Far, stop: &Arc<AtomicBool>) -> Result<Self, LaboratoryError> {
+impl OpenTrace {
+    fn open(
+        asked: &TraceRequest,
+        far: &ReadProgress,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, LaboratoryError> {
         let files = asked.files.iter().map(|path| open(path, far, stop));
         let files: Result<Vec<_>, LaboratoryError> = files.collect();
         // The form is told by the first bytes, which may be waited for.
-        Self::of(asked, files?).map_err(|error| match stop.load(Ordering::Relaxed) {
+        Self::from_files(asked, files?).map_err(|error| match stop.load(Ordering::Relaxed) {
             true => LaboratoryError::Interrupted,
             false => error,
         })
     }
 
-    fn of(asked: &Asked, files: Vec<Named>) -> Result<Self, LaboratoryError> {
+    fn from_files(asked: &TraceRequest, files: Vec<NamedReader>) -> Result<Self, LaboratoryError> {
         let reader =
-            TraceReader::open_all(files, &asked.options).map_err(LaboratoryError::request)?;
+            TraceReader::open_all(files, &asked.read_options).map_err(LaboratoryError::request)?;
         Ok(Self {
             reader,
             transform: TraceTransform {
@@ -83,13 +86,13 @@ impl Opened {
                 sector_rounding: None,
                 address_scaling: None,
             },
-            device: asked.device.clone(),
-            looked_at: 0,
-            part: asked.part,
+            device_name: asked.device_name.clone(),
+            devices_compared: 0,
+            part_index: asked.part_index,
         })
     }
 
-    fn each(
+    fn for_each_request(
         &mut self,
         stop: &AtomicBool,
         mut tell: impl FnMut(&TraceRecord, &[String]) -> Result<(), LaboratoryError>,
@@ -99,7 +102,7 @@ impl Opened {
                 true => LaboratoryError::Interrupted,
                 false => LaboratoryError::request(error),
             })?;
-            if let Some(part) = self.part
+            if let Some(part) = self.part_index
                 && self.reader.find_part_of(&record).map(|number| number + 1) != Some(part)
             {
                 continue;
@@ -114,19 +117,19 @@ impl Opened {
                 return Err(LaboratoryError::Interrupted);
             }
         }
-        if let Some(part) = self.part {
+        if let Some(part) = self.part_index {
             self.check_part(part)?;
         }
-        match &self.device {
+        match &self.device_name {
             Some(name) if !self.reader.devices().contains(name) => {
-                Err(no_device(name, &self.reader))
+                Err(no_device_error(name, &self.reader))
             }
             _ => Ok(()),
         }
     }
 }
 
-impl Opened {
+impl OpenTrace {
     /// Verifies that a trace that was read has at least one request. A trace without any usually
     /// has another format, or was recorded without the start of requests.
     fn require_requests(&self) -> Result<(), String> {
@@ -167,23 +170,27 @@ impl Opened {
     }
 
     /// Verifies that the trace has requests; otherwise returns the failure for the user.
-    fn check_requests(&self, asked: &Asked) -> Result<(), LaboratoryError> {
+    fn check_requests(&self, asked: &TraceRequest) -> Result<(), LaboratoryError> {
         self.require_requests().map_err(|why| {
-            let files: Vec<String> = asked.files.iter().map(|file| name(file)).collect();
-            LaboratoryError::Work(format!("{}: {why}", files.join(", ")))
+            let files: Vec<String> = asked.files.iter().map(|file| file_name(file)).collect();
+            LaboratoryError::Workload(format!("{}: {why}", files.join(", ")))
         })
     }
 
     fn find_device(&mut self) {
-        let Some(name) = &self.device else { return };
+        let Some(name) = &self.device_name else {
+            return;
+        };
         let known = self.reader.devices();
-        if self.transform.device.is_none() || self.looked_at < known.len() {
-            let new = known[self.looked_at..].iter().position(|one| one == name);
+        if self.transform.device.is_none() || self.devices_compared < known.len() {
+            let new = known[self.devices_compared..]
+                .iter()
+                .position(|one| one == name);
             if let Some(number) = new {
-                let number = self.looked_at + number;
+                let number = self.devices_compared + number;
                 self.transform.device = Some(DeviceIndex(number as u32));
             }
-            self.looked_at = known.len();
+            self.devices_compared = known.len();
         }
         self.transform.device.get_or_insert(NO_DEVICE);
     }
@@ -204,11 +211,15 @@ impl Opened {
     }
 }
 
-fn no_device(name: &str, reader: &TraceReader) -> LaboratoryError {
-    const LISTED: usize = 20;
+fn no_device_error(name: &str, reader: &TraceReader) -> LaboratoryError {
+    const DEVICES_LISTED_MAX: usize = 20;
     let known = reader.devices();
-    let listed = known[..known.len().min(LISTED)].join(", ");
-    let more = if known.len() > LISTED { ", ..." } else { "" };
+    let listed = known[..known.len().min(DEVICES_LISTED_MAX)].join(", ");
+    let more = if known.len() > DEVICES_LISTED_MAX {
+        ", ..."
+    } else {
+        ""
+    };
     LaboratoryError::Request(format!(
         "--device {name}: the trace has no such device; it has {listed}{more}"
     ))
@@ -221,22 +232,22 @@ fn no_device(name: &str, reader: &TraceReader) -> LaboratoryError {
 /// Returns an error if the trace cannot be read, if it lacks the requested device, or if the user
 /// ends the reading.
 pub fn summarize(
-    asked: &Asked,
-    far: &Far,
+    asked: &TraceRequest,
+    far: &ReadProgress,
     stop: &Arc<AtomicBool>,
 ) -> Result<TraceReport, LaboratoryError> {
-    let mut opened = Opened::new(asked, far, stop)?;
+    let mut opened = OpenTrace::open(asked, far, stop)?;
     let mut summarizer = Summarizer::default();
-    opened.each(stop, |record, _| {
+    opened.for_each_request(stop, |record, _| {
         summarizer.add(record);
         Ok(())
     })?;
     opened.check_requests(asked)?;
     let reader = &opened.reader;
     Ok(TraceReport {
-        files: asked.files.iter().map(|file| name(file)).collect(),
+        files: asked.files.iter().map(|file| file_name(file)).collect(),
         format_name: reader.form().name(),
-        part_name: part(asked),
+        part_name: describe_part(asked),
         metadata: reader.facts().to_vec(),
         parts: reader.parts(),
         notices: reader.notices(),
@@ -244,20 +255,23 @@ pub fn summarize(
     })
 }
 
-fn name(file: &Path) -> String {
+fn file_name(file: &Path) -> String {
     match file.as_os_str() == "-" {
-        true => STANDARD_INPUT.to_owned(),
+        true => STANDARD_INPUT_NAME.to_owned(),
         false => file.display().to_string(),
     }
 }
 
-fn part(asked: &Asked) -> Option<String> {
+fn describe_part(asked: &TraceRequest) -> Option<String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let window = asked
         .window_ns
         .map(|(from, to)| format!("from {} to {} s", seconds(from), seconds(to)));
-    let device = asked.device.as_ref().map(|name| format!("device {name}"));
-    let part = asked.part.map(|part| format!("part {part}"));
+    let device = asked
+        .device_name
+        .as_ref()
+        .map(|name| format!("device {name}"));
+    let part = asked.part_index.map(|part| format!("part {part}"));
     let parts: Vec<String> = part.into_iter().chain(window).chain(device).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

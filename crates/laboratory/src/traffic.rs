@@ -2,7 +2,7 @@
 //! of the block layer if they are available, otherwise the submissions of the programs' rings.
 
 use diskperf_battery::{Program, Suite};
-use diskperf_models::{Event, Observer, Recorded, Source};
+use diskperf_models::{EventSource, Observer, ObserverEvent, RecordedEvent};
 use diskperf_system::host::RingLog;
 use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
 use diskperf_system::host::device::BlockDevice;
@@ -10,23 +10,23 @@ use diskperf_timeline::DeviceEvent;
 use std::time::Instant;
 
 /// Recorder that reports the requests to storage to an observer.
-pub(crate) struct Traffic {
-    of: Of,
-    is_on: bool,
-    polled: Instant,
+pub(crate) struct TrafficLog {
+    source: TrafficSource,
+    is_recording: bool,
+    last_poll: Instant,
     events: Vec<DeviceEvent>,
 }
 
-enum Of {
-    Disks(Box<BlockStream>),
-    Rings(RingLog),
+enum TrafficSource {
+    BlockLayer(Box<BlockStream>),
+    EngineRings(RingLog),
 }
 
-impl Traffic {
+impl TrafficLog {
     /// Creates a recorder for these disks. If their events are not available, it records the rings
     /// of the suite's programs, if any program has one. A missing source is reported to the
     /// observer.
-    pub(crate) fn of(
+    pub(crate) fn open(
         disks: &[BlockDevice],
         suite: &Suite,
         observer: &mut dyn Observer,
@@ -43,32 +43,42 @@ impl Traffic {
                     "requests of all programs to {}, from the driver to their completion (block-layer events)",
                     names.join(" and ")
                 );
-                let source = Source {
+                let source = EventSource {
                     devices: names,
-                    what,
+                    description: what,
                 };
-                (Of::Disks(Box::new(stream)), source)
+                (TrafficSource::BlockLayer(Box::new(stream)), source)
             }
             Err(error) if suite.programs().any(Program::keeps_requests) => {
                 let what = format!(
                     "requests of the programs' rings, from submission until the program saw the completion, because there are no block-layer events ({error})"
                 );
                 let devices = Vec::new();
-                (Of::Rings(RingLog::default()), Source { devices, what })
+                (
+                    TrafficSource::EngineRings(RingLog::default()),
+                    EventSource {
+                        devices,
+                        description: what,
+                    },
+                )
             }
             Err(error) => {
                 let why = format!(
                     "there are no block-layer events ({error}), and programs that keep no requests in flight show no other traffic"
                 );
-                observer.handle_event(Event::Recorded(Recorded::From(Err(&why))));
+                observer.handle_event(ObserverEvent::RequestsRecorded(
+                    RecordedEvent::SourceOpened(Err(&why)),
+                ));
                 return None;
             }
         };
-        observer.handle_event(Event::Recorded(Recorded::From(Ok(&source))));
+        observer.handle_event(ObserverEvent::RequestsRecorded(
+            RecordedEvent::SourceOpened(Ok(&source)),
+        ));
         Some(Self {
-            of,
-            is_on: false,
-            polled: Instant::now(),
+            source: of,
+            is_recording: false,
+            last_poll: Instant::now(),
             events: Vec::new(),
         })
     }
@@ -76,77 +86,87 @@ impl Traffic {
     /// Returns the log in which the programs' rings record their submissions, if they are the
     /// source.
     pub(crate) fn ring_log(&self) -> Option<RingLog> {
-        match &self.of {
-            Of::Disks(_) => None,
-            Of::Rings(log) => Some(log.clone()),
+        match &self.source {
+            TrafficSource::BlockLayer(_) => None,
+            TrafficSource::EngineRings(log) => Some(log.clone()),
         }
     }
 
     /// Starts to record the requests of a timed part.
-    pub(crate) fn begin(&mut self, observer: &mut dyn Observer) {
-        let begun = match &mut self.of {
-            Of::Disks(stream) => stream.begin(),
-            Of::Rings(log) => Ok(log.begin()),
+    pub(crate) fn begin_recording(&mut self, observer: &mut dyn Observer) {
+        let begun = match &mut self.source {
+            TrafficSource::BlockLayer(stream) => stream.begin(),
+            TrafficSource::EngineRings(log) => Ok(log.begin()),
         };
-        if let Some(at) = self.or_say(begun, observer) {
-            self.is_on = true;
-            self.polled = Instant::now();
-            observer.handle_event(Event::Recorded(Recorded::Begins(at)));
+        if let Some(at) = self.warn_on_error(begun, observer) {
+            self.is_recording = true;
+            self.last_poll = Instant::now();
+            observer.handle_event(ObserverEvent::RequestsRecorded(
+                RecordedEvent::RecordingStarted(at),
+            ));
         }
     }
 
     /// Reports new requests to the observer if a report is due. Returns whether it was.
-    pub(crate) fn poll(&mut self, observer: &mut dyn Observer) -> bool {
-        if !self.is_on || self.polled.elapsed() < POLL_EVERY {
+    pub(crate) fn poll_events(&mut self, observer: &mut dyn Observer) -> bool {
+        if !self.is_recording || self.last_poll.elapsed() < POLL_EVERY {
             return false;
         }
-        self.polled = Instant::now();
-        let polled = match &mut self.of {
-            Of::Disks(stream) => stream.poll(&mut self.events),
-            Of::Rings(log) => {
+        self.last_poll = Instant::now();
+        let polled = match &mut self.source {
+            TrafficSource::BlockLayer(stream) => stream.poll(&mut self.events),
+            TrafficSource::EngineRings(log) => {
                 log.poll(&mut self.events);
                 Ok(())
             }
         };
-        self.tell(observer);
-        self.or_say(polled, observer);
+        self.report_events(observer);
+        self.warn_on_error(polled, observer);
         true
     }
 
     /// Ends the recording of a timed part.
-    pub(crate) fn end(&mut self, observer: &mut dyn Observer) {
-        if !std::mem::take(&mut self.is_on) {
+    pub(crate) fn end_recording(&mut self, observer: &mut dyn Observer) {
+        if !std::mem::take(&mut self.is_recording) {
             return;
         }
-        let ended = match &mut self.of {
-            Of::Disks(stream) => stream.end(&mut self.events),
-            Of::Rings(log) => Ok(log.end(&mut self.events)),
+        let ended = match &mut self.source {
+            TrafficSource::BlockLayer(stream) => stream.end(&mut self.events),
+            TrafficSource::EngineRings(log) => Ok(log.end(&mut self.events)),
         };
-        self.tell(observer);
-        if let Some(at) = self.or_say(ended, observer) {
-            observer.handle_event(Event::Recorded(Recorded::Ends(at)));
+        self.report_events(observer);
+        if let Some(at) = self.warn_on_error(ended, observer) {
+            observer.handle_event(ObserverEvent::RequestsRecorded(
+                RecordedEvent::RecordingEnded(at),
+            ));
         }
     }
 
-    fn tell(&mut self, observer: &mut dyn Observer) {
-        if let Of::Rings(log) = &self.of {
+    fn report_events(&mut self, observer: &mut dyn Observer) {
+        if let TrafficSource::EngineRings(log) = &self.source {
             let names = log.files();
-            observer.handle_event(Event::Recorded(Recorded::Devices(&names)));
+            observer.handle_event(ObserverEvent::RequestsRecorded(
+                RecordedEvent::DevicesNamed(&names),
+            ));
         }
-        observer.handle_event(Event::Recorded(Recorded::Events(&self.events)));
+        observer.handle_event(ObserverEvent::RequestsRecorded(
+            RecordedEvent::RequestEvents(&self.events),
+        ));
         self.events.clear();
     }
 
     /// Reports an error to the observer and stops recording this timed part.
-    fn or_say<T>(
+    fn warn_on_error<T>(
         &mut self,
         outcome: Result<T, BlockEventsError>,
         observer: &mut dyn Observer,
     ) -> Option<T> {
         outcome
             .inspect_err(|error| {
-                self.is_on = false;
-                observer.handle_event(Event::Recorded(Recorded::From(Err(&error.to_string()))));
+                self.is_recording = false;
+                observer.handle_event(ObserverEvent::RequestsRecorded(
+                    RecordedEvent::SourceOpened(Err(&error.to_string())),
+                ));
             })
             .ok()
     }
@@ -157,9 +177,9 @@ impl Traffic {
     ///
     /// Returns an error if a buffer cannot be removed. `diskperf clean` then finds it.
     pub(crate) fn close(self) -> Result<(), BlockEventsError> {
-        match self.of {
-            Of::Disks(stream) => stream.close(),
-            Of::Rings(_) => Ok(()),
+        match self.source {
+            TrafficSource::BlockLayer(stream) => stream.close(),
+            TrafficSource::EngineRings(_) => Ok(()),
         }
     }
 }

@@ -5,4 +5,4 @@ mod host;
 mod kept;
 
 pub use host::{HostSearch, tune_host};
-pub use kept::Kept;
+pub use kept::PointStore;

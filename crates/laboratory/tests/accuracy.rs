@@ -1,27 +1,27 @@
 //! The accuracy card: the page in the repository is what the models give, and
 //! what they give does not depend on who runs them.
 
-use diskperf_analysis::accuracy::{AccuracyCard, CellQuantity, CellRole, ParameterOrigin};
+use diskperf_analysis::accuracy::{AccuracyCard, CellQuantity, CellRole, FreeParameterOrigin};
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::reproduce::{Options, reproduce};
+use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce};
 use std::collections::BTreeSet;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ACCURACY.md");
 
-fn card(options: Options) -> AccuracyCard {
+fn card(options: ReproduceOptions) -> AccuracyCard {
     reproduce(&Catalogue::embedded(), &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn the_page_is_what_the_models_give_on_any_number_of_threads() {
-    let two = card(Options {
-        threads: 2,
-        ..Options::default()
+    let two = card(ReproduceOptions {
+        thread_count: 2,
+        ..ReproduceOptions::default()
     });
-    let one = card(Options {
-        threads: 1,
-        ..Options::default()
+    let one = card(ReproduceOptions {
+        thread_count: 1,
+        ..ReproduceOptions::default()
     });
     assert!(one == two, "the card depends on the number of threads");
     let page = report::render_card(&two, ReportFormat::Markdown, 0);
@@ -101,22 +101,22 @@ fn free_parameters_are_free(card: &AccuracyCard) {
     );
     for parameter in &parameters.list {
         let starts = match parameter.origin {
-            ParameterOrigin::Fitted => "calibrated on:",
-            ParameterOrigin::SetByHand => "calibrated by hand on:",
-            ParameterOrigin::Assumed => "assumed:",
+            FreeParameterOrigin::Fitted => "calibrated on:",
+            FreeParameterOrigin::SetByHand => "calibrated by hand on:",
+            FreeParameterOrigin::Assumed => "assumed:",
         };
         let (path, source) = (&parameter.path, &parameter.source_document);
         assert!(source.starts_with(starts), "{path}: {source}");
-        let by_cells = parameter.origin != ParameterOrigin::Assumed;
+        let by_cells = parameter.origin != FreeParameterOrigin::Assumed;
         assert_eq!(by_cells, !parameter.cells.is_empty(), "{path}");
     }
 }
 
 #[test]
 fn a_cell_that_a_number_was_chosen_by_is_no_prediction() {
-    let card = card(Options {
+    let card = card(ReproduceOptions {
         documents: vec!["zachariassen-1987".to_owned()],
-        ..Options::default()
+        ..ReproduceOptions::default()
     });
     for parameter in &card.parameters.list {
         for id in &parameter.cells {
@@ -140,9 +140,9 @@ fn a_cell_that_a_number_was_chosen_by_is_no_prediction() {
 
 #[test]
 fn a_part_of_the_card_is_as_in_the_whole() {
-    let part = card(Options {
-        cells: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
-        ..Options::default()
+    let part = card(ReproduceOptions {
+        cell_patterns: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
+        ..ReproduceOptions::default()
     });
     assert_eq!(
         part.cells.len(),
@@ -154,13 +154,13 @@ fn a_part_of_the_card_is_as_in_the_whole() {
         "statements need the whole document"
     );
     assert!(part.cells.iter().all(|cell| cell.table_title == "T2"));
-    let changed = card(Options {
-        cells: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
+    let changed = card(ReproduceOptions {
+        cell_patterns: vec!["*T2/vax780-sc780-eagle/8K/*/1".to_owned()],
         settings: vec![Setting {
             path: "drive.spindle_rpm".to_owned(),
             text: "1980".to_owned(),
         }],
-        ..Options::default()
+        ..ReproduceOptions::default()
     });
     for (before, after) in part.cells.iter().zip(&changed.cells) {
         if before.quantity == CellQuantity::KbPerS {
@@ -176,19 +176,19 @@ fn a_part_of_the_card_is_as_in_the_whole() {
 
 #[test]
 fn what_cannot_be_reproduced_is_said() {
-    let error = |options: Options| {
+    let error = |options: ReproduceOptions| {
         let error = reproduce(&Catalogue::embedded(), &options).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
         error.to_string()
     };
-    let misspelt = error(Options {
+    let misspelt = error(ReproduceOptions {
         documents: vec!["kridle-mckusik-1983".to_owned()],
-        ..Options::default()
+        ..ReproduceOptions::default()
     });
     assert!(misspelt.contains("kridle-mckusick-1983"), "{misspelt}");
-    let nothing = error(Options {
-        table: Some("T9".to_owned()),
-        ..Options::default()
+    let nothing = error(ReproduceOptions {
+        table_title: Some("T9".to_owned()),
+        ..ReproduceOptions::default()
     });
     assert!(
         nothing.contains("T9") && nothing.contains("T2"),

@@ -8,8 +8,8 @@
 
 use diskperf_machine::Streams;
 use diskperf_models::adaptive::{
-    Chooser, DESIGN_SEEDS, DISTANCES, Fixed, HELD_OUT_SEED, Policy, Rig, Set, Workload, changes,
-    drawn, of_the_seed,
+    AdaptiveRig, AdaptiveWorkload, DESIGN_SEEDS, FixedPolicyRuns, HELD_OUT_SEED, LOOK_DISTANCES,
+    Policy, PolicyChooser, WorkloadSet, changing_workloads, design_workloads, draw_workloads,
 };
 use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
@@ -30,45 +30,57 @@ fn some() -> Vec<Policy> {
 }
 
 /// Those of a list with these numbers.
-fn of(all: Vec<Workload>, numbers: &[usize]) -> Vec<Workload> {
+fn of(all: Vec<AdaptiveWorkload>, numbers: &[usize]) -> Vec<AdaptiveWorkload> {
     numbers.iter().map(|number| all[*number].clone()).collect()
 }
 
-fn compared(workloads: &[Workload], threads: usize) -> Set {
+fn compared(workloads: &[AdaptiveWorkload], threads: usize) -> WorkloadSet {
     let catalogue = load_catalogue(None).expect("the catalogue");
-    let tell = |row: &diskperf_models::adaptive::Row| {
+    let tell = |row: &diskperf_models::adaptive::SetRow| {
         println!(
             "{:.3} of the best, {} {}, of the first pass {:.3}: {}",
-            row.share_of_best(),
-            row.best.0.text(),
-            row.best.0.ahead_sectors,
-            row.share_at_first(),
+            row.share_of_best_policy(),
+            row.best_policy.0.text(),
+            row.best_policy.0.ahead_sectors,
+            row.share_of_first_policy(),
             row.workload().name
         );
     };
-    let threads = diskperf_laboratory::crew::Threads(threads);
+    let threads = diskperf_laboratory::crew::ThreadCrew(threads);
     let how: (&dyn diskperf_models::crew::Crew, _) = (&threads, &Arc::default());
-    Set::run(&catalogue, workloads, &some(), how, &tell).unwrap_or_else(|error| panic!("{error}"))
+    WorkloadSet::run_set(&catalogue, workloads, &some(), how, &tell)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn it_is_near_the_best_fixed_setting_and_better_over_all() {
-    let workloads = of(of_the_seed(), &[0, 1, 3, 4, 5, 8]);
+    let workloads = of(design_workloads(), &[0, 1, 3, 4, 5, 8]);
     let set = compared(&workloads, 2);
-    assert!(set.worst() >= 0.95, "{:.3} of the best", set.worst());
-    println!("over all {:.3}", set.over_all.ratio);
-    assert!(set.over_all.ratio > 1.0, "no fixed setting is better");
+    assert!(
+        set.worst_share() >= 0.95,
+        "{:.3} of the best",
+        set.worst_share()
+    );
+    println!("over all {:.3}", set.best_over_all.time_ratio);
+    assert!(
+        set.best_over_all.time_ratio > 1.0,
+        "no fixed setting is better"
+    );
 }
 
 #[test]
 fn it_is_near_the_best_on_random_workloads_and_across_changes() {
     let design = DESIGN_SEEDS[0];
     println!("seeds {design} and {HELD_OUT_SEED}");
-    let mut workloads = of(drawn(design, 20), &[4, 7, 16]);
-    workloads.extend(of(drawn(HELD_OUT_SEED, 20), &[0, 4]));
-    workloads.extend(of(changes(), &[0, 1]));
+    let mut workloads = of(draw_workloads(design, 20), &[4, 7, 16]);
+    workloads.extend(of(draw_workloads(HELD_OUT_SEED, 20), &[0, 4]));
+    workloads.extend(of(changing_workloads(), &[0, 1]));
     let set = compared(&workloads, 2);
-    assert!(set.worst() >= 0.90, "{:.3} of the best", set.worst());
+    assert!(
+        set.worst_share() >= 0.90,
+        "{:.3} of the best",
+        set.worst_share()
+    );
 }
 
 /// What is not run again, because it could not show, would have been the same.
@@ -77,20 +89,22 @@ fn settings_that_cannot_show_are_the_same() {
     const SEED: u64 = 7;
     println!("seed {SEED}");
     let catalogue = load_catalogue(None).expect("the catalogue");
-    let all = Policy::all(&DISTANCES);
+    let all = Policy::all(&LOOK_DISTANCES);
     let mut stream = Streams::new(SEED).stream("settings");
     let mut skipped = 0;
-    for workload in of(drawn(DESIGN_SEEDS[0], 20), &[5, 7]) {
-        let rig = |_| Rig::new(&catalogue, &workload, &Arc::default()).expect("a rig");
+    for workload in of(draw_workloads(DESIGN_SEEDS[0], 20), &[5, 7]) {
+        let rig = |_| AdaptiveRig::new(&catalogue, &workload, &Arc::default()).expect("a rig");
         let again = rig(());
-        let mut fixed = Fixed::new(rig(()));
+        let mut fixed = FixedPolicyRuns::new(rig(()));
         for _ in 0..30 {
             let policies = [all[stream.below(all.len() as u64) as usize]; 3];
-            let before = fixed.runs();
-            let took = fixed.took(policies).expect("it runs");
-            if fixed.runs() == before {
+            let before = fixed.run_count();
+            let took = fixed.times_with(policies).expect("it runs");
+            if fixed.run_count() == before {
                 skipped += 1;
-                let anew = again.run(Chooser::Driver(policies)).expect("it runs");
+                let anew = again
+                    .run_workload(PolicyChooser::Driver(policies))
+                    .expect("it runs");
                 assert_eq!(took, anew, "{policies:?} on {}", workload.name);
             }
         }

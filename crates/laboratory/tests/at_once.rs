@@ -2,7 +2,7 @@
 
 use diskperf_battery::Program;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Experiment, Nobody, Plan, Recorder, Workload, plan};
+use diskperf_laboratory::{Experiment, Plan, RunRecorder, SilentObserver, Workload, plan};
 use diskperf_timeline::{Protocol, Repetition, Run, Statistic, StepValues};
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ fn run(target: &str, steps: Vec<StepValues>) -> Run {
     };
     let plans = plan::plan(&experiment).unwrap();
     let [plan]: [Plan; 1] = plans.try_into().unwrap();
-    let mut recorder = Recorder::of_nothing();
-    let executed = execute(&plan, &Arc::default(), &mut Nobody, &mut recorder);
+    let mut recorder = RunRecorder::without_store();
+    let executed = execute(&plan, &Arc::default(), &mut SilentObserver, &mut recorder);
     assert!(
         executed.error.is_none(),
         "{:?}",
@@ -108,8 +108,8 @@ fn each_program_has_a_result_and_they_share_the_drive() {
     let again = execute(
         &again[0],
         &Arc::default(),
-        &mut Nobody,
-        &mut Recorder::of_nothing(),
+        &mut SilentObserver,
+        &mut RunRecorder::without_store(),
     );
     assert_eq!(again.run.results, together.results);
     assert_eq!(again.run.model, together.model);

@@ -1,7 +1,7 @@
 //! The cells that a calibration asks for.
 
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::reproduce::cells;
+use diskperf_laboratory::reproduce::run_cells;
 
 const READ: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/read_8192/1";
 const PAIR: &str = "kridle-mckusick-1983/T2/vax780-sc780-eagle/8K/write_4096/2";
@@ -17,8 +17,8 @@ fn setting(path: &str, text: &str) -> Setting {
 fn cells_come_in_the_order_asked_for_whatever_the_threads() {
     let catalogue = Catalogue::embedded();
     let ids = [PAIR, READ, &format!("{READ}#cpu")];
-    let one = cells(&catalogue, &[], &ids, 1).unwrap();
-    let two = cells(&catalogue, &[], &ids, 2).unwrap();
+    let one = run_cells(&catalogue, &[], &ids, 1).unwrap();
+    let two = run_cells(&catalogue, &[], &ids, 2).unwrap();
     assert_eq!(one, two);
     let names: Vec<&str> = one.iter().map(|(id, ..)| id.as_str()).collect();
     assert_eq!(names, ids);
@@ -33,21 +33,21 @@ fn cells_come_in_the_order_asked_for_whatever_the_threads() {
 fn settings_change_cells() {
     let catalogue = Catalogue::embedded();
     let slow = [setting("host.speed", "0.3")];
-    let before = cells(&catalogue, &[], &[READ], 1).unwrap();
-    let after = cells(&catalogue, &slow, &[READ], 1).unwrap();
+    let before = run_cells(&catalogue, &[], &[READ], 1).unwrap();
+    let after = run_cells(&catalogue, &slow, &[READ], 1).unwrap();
     assert!(after[0].1 < 0.8 * before[0].1, "{before:?} {after:?}");
 }
 
 #[test]
 fn what_cannot_be_asked_for_is_said() {
     let catalogue = Catalogue::embedded();
-    let error = cells(&catalogue, &[], &["nobody/T1"], 1).unwrap_err();
+    let error = run_cells(&catalogue, &[], &["nobody/T1"], 1).unwrap_err();
     assert!(
         error.to_string().contains("no document has a cell"),
         "{error}"
     );
     let unknown = [setting("host.sped", "1")];
-    let error = cells(&catalogue, &unknown, &[READ], 1).unwrap_err();
+    let error = run_cells(&catalogue, &unknown, &[READ], 1).unwrap_err();
     assert!(error.to_string().contains("sped"), "{error}");
     assert_eq!(error.exit_code(), 2);
 }

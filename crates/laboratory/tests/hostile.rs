@@ -4,8 +4,8 @@
 use diskperf_analysis::comparison::compare;
 use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_catalogue::Catalogue;
-use diskperf_laboratory::explain::storage::{differences, explain_run};
-use diskperf_laboratory::report::reported;
+use diskperf_laboratory::explain::storage::{compare_explanations, explain_run};
+use diskperf_laboratory::report::build_reports;
 use diskperf_laboratory::runs;
 use diskperf_timeline::printable::is_instruction;
 use diskperf_timeline::units::PAST_CALENDAR_MS;
@@ -354,7 +354,7 @@ fn show_all(runs: &[Run]) {
     for run in runs {
         assert_text("details", &report::render_details(run, 80));
     }
-    let page = html::render_page(&reported(&Catalogue::embedded(), runs.to_vec()).unwrap());
+    let page = html::render_page(&build_reports(&Catalogue::embedded(), runs.to_vec()).unwrap());
     assert!(!page.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
     let told: Vec<_> = runs.iter().map(|run| explain_run(run.clone())).collect();
     for told in told.iter().flatten() {
@@ -366,7 +366,7 @@ fn show_all(runs: &[Run]) {
         }
     }
     if let [Ok(a), Ok(b)] = &told[..]
-        && let Ok(found) = differences(a, b)
+        && let Ok(found) = compare_explanations(a, b)
     {
         for format in FORMATS {
             assert_text(
@@ -388,10 +388,10 @@ proptest! {
         show_all(&both);
         let folder = std::env::temp_dir();
         let file = folder.join(format!("diskperf-hostile-{}.json", std::process::id()));
-        let text = runs::export_text(&both).unwrap();
+        let text = runs::render_export(&both).unwrap();
         assert_text("export", &text);
         std::fs::write(&file, text).unwrap();
-        let read = runs::load(None, file.to_str().unwrap());
+        let read = runs::load_runs(None, file.to_str().unwrap());
         std::fs::remove_file(&file).unwrap();
         prop_assert_eq!(&read.unwrap()[..], &both[..]);
     }

@@ -11,8 +11,10 @@ mod ends;
 #[path = "../../fio/tests/installed/mod.rs"]
 mod installed;
 
-use diskperf_laboratory::execute::{Executed, execute};
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Plan, Recorder, Workload, plan};
+use diskperf_laboratory::execute::{ExecutionOutcome, execute};
+use diskperf_laboratory::{
+    Experiment, LaboratoryError, Plan, RunRecorder, SilentObserver, Workload, plan,
+};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, RunState};
 use installed::is_fio_installed;
 use std::path::Path;
@@ -50,12 +52,12 @@ fn run_on(target: &Path, text: &str) -> Run {
 }
 
 /// A run, whole or as far as it came, and its error.
-fn executed_on(target: &Path, text: &str) -> Executed {
+fn executed_on(target: &Path, text: &str) -> ExecutionOutcome {
     let plans =
         plan::plan(&experiment(target, text)).unwrap_or_else(|error| panic!("{text}: {error}"));
     let [plan]: [Plan; 1] = plans.try_into().expect("one target");
-    let mut recorder = Recorder::of_nothing();
-    execute(&plan, &Arc::default(), &mut Nobody, &mut recorder)
+    let mut recorder = RunRecorder::without_store();
+    execute(&plan, &Arc::default(), &mut SilentObserver, &mut recorder)
 }
 
 fn run_on_model(text: &str) -> Run {
@@ -232,7 +234,7 @@ const FAILURES: &[(&str, &[(bool, u64)])] = &[
 fn an_error_of_a_job_ends_that_job_alone() {
     for (text, expected) in FAILURES {
         let whole = GLOBAL.to_owned() + &sections(text);
-        let Executed { run, error } = executed_on(Path::new("bare-fixed"), &whole);
+        let ExecutionOutcome { run, error } = executed_on(Path::new("bare-fixed"), &whole);
         let error = error.unwrap_or_else(|| panic!("{text}: no error"));
         assert_eq!(error.exit_code(), 1, "{text}: {error}");
         assert!(error.to_string().contains("max_latency"), "{text}: {error}");
@@ -503,7 +505,12 @@ fn a_run_is_stopped_in_every_wait() {
             told.store(true, Ordering::Relaxed);
         });
         // It comes to an end at all.
-        let executed = execute(&plans[0], &stop, &mut Nobody, &mut Recorder::of_nothing());
+        let executed = execute(
+            &plans[0],
+            &stop,
+            &mut SilentObserver,
+            &mut RunRecorder::without_store(),
+        );
         teller.join().expect("it ends");
         assert!(
             matches!(executed.error, Some(LaboratoryError::Interrupted)),

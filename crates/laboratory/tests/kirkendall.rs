@@ -2,17 +2,17 @@
 
 use diskperf_analysis::accuracy::{AccuracyCard, CellRole};
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_laboratory::reproduce::{Options, reproduce};
+use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce};
 
 fn card(settings: &[(&str, &str)]) -> AccuracyCard {
     let setting = |(path, text): &(&str, &str)| Setting {
         path: (*path).to_owned(),
         text: (*text).to_owned(),
     };
-    let options = Options {
+    let options = ReproduceOptions {
         documents: vec!["kirkendall-1989".to_owned()],
         settings: settings.iter().map(setting).collect(),
-        ..Options::default()
+        ..ReproduceOptions::default()
     };
     reproduce(&Catalogue::embedded(), &options).unwrap_or_else(|error| panic!("{error}"))
 }

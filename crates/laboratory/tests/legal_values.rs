@@ -9,8 +9,8 @@ use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload, catalogue};
 use diskperf_machine::{Budget, Time};
-use diskperf_models::explain::{Means, Subject, explain};
-use diskperf_models::model::settings;
+use diskperf_models::explain::{ExplainedSystem, ExplanationOptions, explain_system};
+use diskperf_models::model::parse_settings;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -39,7 +39,8 @@ fn systems() -> Vec<Ranges> {
     let names = known.system_names().into_iter();
     names
         .map(|system| {
-            let entry = catalogue::system(&known, &system, &[]).expect("it is in the catalogue");
+            let entry =
+                catalogue::describe_system(&known, &system, &[]).expect("it is in the catalogue");
             let parameters = entry.parameters.into_iter();
             Ranges {
                 system,
@@ -100,7 +101,7 @@ impl Case {
             workload: Workload::of(self.what.map(str::to_owned)),
             drives: Some(self.drives),
             size: SizeChoice::Bytes(self.size_bytes),
-            settings: settings(&self.settings)?,
+            settings: parse_settings(&self.settings)?,
             repetitions: Some(1),
             ..Experiment::default()
         };
@@ -112,7 +113,7 @@ fn subject(
     system: &str,
     experiment: Experiment,
     budget: Budget,
-) -> Result<Subject, LaboratoryError> {
+) -> Result<ExplainedSystem, LaboratoryError> {
     let experiment = Experiment {
         targets: vec![system.into()],
         ..experiment
@@ -121,22 +122,22 @@ fn subject(
         panic!("{system} is no modelled system")
     };
     plan.budget = budget;
-    Ok(Subject {
+    Ok(ExplainedSystem {
         name: system.to_owned(),
         plan: *plan,
         run: None,
     })
 }
 
-fn explained(subject: &Subject) -> Result<(), LaboratoryError> {
+fn explained(subject: &ExplainedSystem) -> Result<(), LaboratoryError> {
     let stop = Arc::default();
-    let means = Means {
-        crew: &diskperf_laboratory::crew::Threads(1),
-        counterfactuals: false,
+    let means = ExplanationOptions {
+        crew: &diskperf_laboratory::crew::ThreadCrew(1),
+        runs_counterfactuals: false,
         stop: &stop,
         progress: &|_, _| (),
     };
-    explain(subject, &means).map(drop)
+    explain_system(subject, &means).map(drop)
 }
 
 /// Programs of file systems; others have suites of their own.
@@ -252,7 +253,7 @@ fn ends_of_ranges_are_in_them() {
                 };
                 tried += 1;
                 let setting = Setting::new(path, &value);
-                let read = catalogue::system(&known, &system, &[setting]);
+                let read = catalogue::describe_system(&known, &system, &[setting]);
                 if let Err(error) = read {
                     let text = error.to_string();
                     assert!(

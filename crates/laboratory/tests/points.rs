@@ -4,9 +4,10 @@ use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::plan;
 use diskperf_laboratory::{
-    Event, Experiment, LaboratoryError, Observer, Recorder, Setting, SizeChoice, Workload,
+    Experiment, LaboratoryError, Observer, ObserverEvent, RunRecorder, Setting, SizeChoice,
+    Workload,
 };
-use diskperf_models::points::{Point, ProgramFigures, Study};
+use diskperf_models::points::{ModelStudy, StudyFigures, StudyPoint};
 use diskperf_timeline::{Nanoseconds, Run};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ const SYSTEM: &str = "vax780-sc780-eagle";
 struct Silent;
 
 impl Observer for Silent {
-    fn handle_event(&mut self, _event: Event<'_>) {}
+    fn handle_event(&mut self, _event: ObserverEvent<'_>) {}
 }
 
-fn study(what: &str) -> Study {
-    Study {
+fn study(what: &str) -> ModelStudy {
+    ModelStudy {
         catalogue: Catalogue::embedded(),
         target: SYSTEM.to_owned(),
         experiment: experiment(what),
@@ -36,20 +37,20 @@ fn experiment(what: &str) -> Experiment {
     }
 }
 
-fn point(settings: &[&str], seed: u64) -> Point {
+fn point(settings: &[&str], seed: u64) -> StudyPoint {
     let settings = settings.iter().map(|text| Setting::parse(text));
-    Point {
+    StudyPoint {
         settings: settings.collect::<Result<_, _>>().expect("settings"),
         seed,
     }
 }
 
-fn figures(study: &Study, point: &Point) -> Vec<ProgramFigures> {
+fn figures(study: &ModelStudy, point: &StudyPoint) -> Vec<StudyFigures> {
     let stop = Arc::default();
-    study.run(point, &stop).expect("the point runs")
+    study.run_point(point, &stop).expect("the point runs")
 }
 
-fn run(what: &str, point: &Point) -> Run {
+fn run(what: &str, point: &StudyPoint) -> Run {
     let experiment = Experiment {
         targets: vec![PathBuf::from(SYSTEM)],
         settings: point.settings.clone(),
@@ -57,9 +58,9 @@ fn run(what: &str, point: &Point) -> Run {
         ..experiment(what)
     };
     let plans = plan(&experiment).expect("a plan");
-    let mut recorder = Recorder::of_nothing();
+    let mut recorder = RunRecorder::without_store();
     let executed = execute(&plans[0], &Arc::default(), &mut Silent, &mut recorder);
-    assert!(recorder.failure().is_none());
+    assert!(recorder.store_failure().is_none());
     executed.run
 }
 
@@ -76,14 +77,14 @@ fn a_point_has_the_figures_of_a_run() {
         assert_eq!(program.program, result.key());
         assert_eq!(program.filesystem, "ffs/4096");
         let mut kept: Vec<_> = result.kept().collect();
-        assert_eq!(program.kept as usize, kept.len());
+        assert_eq!(program.kept_count as usize, kept.len());
         kept.sort_by_key(|repetition| repetition.elapsed());
         let middle = kept[(kept.len() - 1) / 2];
-        assert_eq!(program.elapsed, middle.elapsed());
+        assert_eq!(program.elapsed_time, middle.elapsed());
         assert_eq!(program.payload_bytes, middle.payload_bytes());
-        assert!(program.missed <= program.requests);
+        assert!(program.missed_revolution_count <= program.request_count);
         // Files are prepared, and synced afterwards, beside what is timed.
-        assert!(program.requests > 0 && program.processor > Nanoseconds::ZERO);
+        assert!(program.request_count > 0 && program.processor_busy_time > Nanoseconds::ZERO);
         assert!(program.cpu_percent > 0.0 && program.kb_per_s > 0.0);
     }
 }
@@ -111,22 +112,22 @@ fn a_point_depends_on_no_other() {
 fn what_is_wrong_names_the_key_and_what_is_stopped_is_interrupted() {
     let study = study("read_8192");
     let stop = Arc::new(AtomicBool::new(false));
-    let wrong = study.run(&point(&["filesystem.rotdelai_ms=2"], 1), &stop);
+    let wrong = study.run_point(&point(&["filesystem.rotdelai_ms=2"], 1), &stop);
     let words = wrong.expect_err("there is no such key").to_string();
     assert!(
         words.contains("rotdelai_ms") && words.contains("rotdelay_ms"),
         "{words}"
     );
-    let other = Study {
+    let other = ModelStudy {
         target: "vax780-sc780-eagel".to_owned(),
         ..study.clone()
     };
     let words = other
-        .check()
+        .check_study()
         .expect_err("there is no such system")
         .to_string();
     assert!(words.contains(SYSTEM), "{words}");
-    let stopped = study.run(&point(&[], 1), &Arc::new(AtomicBool::new(true)));
+    let stopped = study.run_point(&point(&[], 1), &Arc::new(AtomicBool::new(true)));
     assert!(
         matches!(stopped, Err(LaboratoryError::Interrupted)),
         "{stopped:?}"

@@ -10,7 +10,7 @@ use criterion::{Criterion, Throughput};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::Device;
 use diskperf_device::disk::device::Disk;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::flash::device::Flash;
 use diskperf_device::{Operation, Request, Requests, moment};
 use diskperf_machine::specification::Specification;
@@ -100,7 +100,9 @@ fn device(drive: &str) -> Device {
     let (read, _) = Specification::read(system.expect("a system")).expect("a system");
     let of = &read.drives[0];
     if let Some(disk) = of.disk() {
-        return Device::Disk(Box::new(Disk::new(disk, Turn::ZERO).expect("a disk")));
+        return Device::Disk(Box::new(
+            Disk::new(disk, RotationAngle::ZERO).expect("a disk"),
+        ));
     }
     let retries = Streams::new(1).stream("retries");
     let flash = Flash::new(of.flash().expect("a device"), (1, retries));
@@ -151,17 +153,17 @@ impl Closed {
         request.sectors = 1;
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
-        self.device.take(self.now, &mut self.requests, id);
+        self.device.accept_request(self.now, &mut self.requests, id);
     }
 
     fn run(&mut self, requests: u64) -> Time {
         for _ in 0..requests {
-            while !self.device.has_done() {
+            while !self.device.has_completed_requests() {
                 self.now = self.device.next_event().expect("a command is under way");
                 self.device.advance(self.now, &mut self.requests);
             }
-            let id = self.device.take_done().expect("one is done");
-            self.spare = self.requests.take(id);
+            let id = self.device.take_completed_request().expect("one is done");
+            self.spare = self.requests.take_request(id);
             self.ask();
         }
         self.now

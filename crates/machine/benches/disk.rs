@@ -6,10 +6,10 @@ mod measuring;
 
 use criterion::{Criterion, Throughput};
 use diskperf_device::disk::layout::DataSheet;
-use diskperf_device::disk::mechanism::{Access, Mechanism, MechanismSpecification};
-use diskperf_device::disk::queue::{Policy, QueueSpecification, View, Waiting};
+use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification, MediaAccess};
+use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification, QueueView, WaitingCommand};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_sim::{Stream, Streams, Time};
 use measuring::{ThreadTime, measures, shortest, thread_time};
 use std::hint::black_box;
@@ -23,10 +23,10 @@ fn disk() -> Mechanism {
     let sheet = DataSheet {
         capacity_bytes: 8_000_000_000_000,
         sector_bytes: 4096,
-        heads: 12,
+        head_count: 12,
         outer_track_bytes: 2.2e6,
-        inner_to_outer: 0.48,
-        zones: 24,
+        inner_to_outer_ratio: 0.48,
+        zone_count: 24,
         tracks_per_band: 200,
         track_skew_rev: 0.15,
         head_skew_rev: 0.25,
@@ -35,7 +35,7 @@ fn disk() -> Mechanism {
         write_seek: None,
         inward_ms: [0.0; 2],
         same_track_ms: [0.0; 2],
-        layout: sheet.layout().expect("a disk"),
+        layout: sheet.build_layout().expect("a disk"),
         seek: SeekSpecification::ThreePoints {
             single_cylinder_ms: 0.25,
             average_ms: 8.0,
@@ -47,13 +47,13 @@ fn disk() -> Mechanism {
         zero_latency_reads: true,
         zero_latency_writes: false,
     };
-    Mechanism::new(&specification, Turn::ZERO).expect("a disk")
+    Mechanism::new(&specification, RotationAngle::ZERO).expect("a disk")
 }
 
 /// A closed queue of one depth.
 struct Closed {
     mechanism: Mechanism,
-    queue: Vec<Waiting>,
+    queue: Vec<WaitingCommand>,
     draws: Stream,
     order: QueueSpecification,
 }
@@ -65,7 +65,7 @@ impl Closed {
             queue: Vec::new(),
             draws: Streams::new(1).stream("places"),
             order: QueueSpecification {
-                policy: Policy::Sptf,
+                order: QueuePolicy::Sptf,
                 ..QueueSpecification::default()
             },
         };
@@ -76,14 +76,14 @@ impl Closed {
         closed
     }
 
-    fn draw(&mut self, came: Time, number: u64) -> Waiting {
+    fn draw(&mut self, came: Time, number: u64) -> WaitingCommand {
         let sector = self.draws.below(self.mechanism.layout().sectors());
-        Waiting {
+        WaitingCommand {
             sector,
-            place: self.mechanism.layout().locate(sector),
-            write: false,
-            came,
-            number,
+            position: self.mechanism.layout().position_of(sector),
+            is_write: false,
+            arrival: came,
+            sequence_number: number,
         }
     }
 
@@ -91,23 +91,26 @@ impl Closed {
     fn run(mut self, requests: u64) -> Time {
         let (mut now, mut rising) = (Time::ZERO, true);
         for number in 0..requests {
-            let view = View {
+            let view = QueueView {
                 now,
-                at: u64::from(self.mechanism.cylinder()),
-                stroke: u64::from(self.mechanism.layout().cylinders()),
-                rising,
+                arm_position: u64::from(self.mechanism.arm_cylinder()),
+                stroke_length: u64::from(self.mechanism.layout().cylinder_count()),
+                moving_inward: rising,
             };
-            let positioning = |of: &Waiting| self.mechanism.positioning(now, &of.place, of.write);
-            let choice = self.order.choose(&view, &self.queue, positioning);
+            let positioning = |of: &WaitingCommand| {
+                self.mechanism
+                    .positioning_time(now, &of.position, of.is_write)
+            };
+            let choice = self.order.choose_command(&view, &self.queue, positioning);
             let choice = choice.expect("a closed queue is never empty");
-            rising = choice.rising;
-            let access = Access {
-                sector: self.queue[choice.index].sector,
-                sectors: 1,
-                ..Access::default()
+            rising = choice.moving_inward;
+            let access = MediaAccess {
+                first_sector: self.queue[choice.command_index].sector,
+                sector_count: 1,
+                ..MediaAccess::default()
             };
-            now += self.mechanism.serve(now, &access, |_| ()).total();
-            self.queue[choice.index] = self.draw(now, number + (1 << 32));
+            now += self.mechanism.access_media(now, &access, |_| ()).total();
+            self.queue[choice.command_index] = self.draw(now, number + (1 << 32));
         }
         now
     }

@@ -37,7 +37,7 @@ pub(crate) trait DriverHost {
     /// Books the time since the last mark of a request to `stage`.
     fn mark(&self, id: RequestId, stage: Stage) {
         let now = moment(self.surroundings().now());
-        self.hardware().borrow_mut().requests[id].mark(stage, now);
+        self.hardware().borrow_mut().requests[id].book_stage(stage, now);
     }
 
     /// Books the queueing time of a request, and spends the processor time of building its command.

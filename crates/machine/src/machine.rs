@@ -27,8 +27,8 @@ use crate::standstill::Standstill;
 use crate::volumes::Volumes;
 use diskperf_device::Requests;
 use diskperf_device::disk::device::MediaCacheState;
-use diskperf_device::disk::spindle::Turn;
-use diskperf_device::{Busy, Unit, WhatIf};
+use diskperf_device::disk::spindle::RotationAngle;
+use diskperf_device::{BusyTimes, Unit, WhatIf};
 use diskperf_sim::{Sim, Streams, TieBreak, Time};
 use diskperf_timeline::trace::Trace;
 use diskperf_timeline::{DeviceEvent, FlashTraffic};
@@ -290,7 +290,7 @@ impl Machine {
     }
 
     /// Returns the busy times of each drive.
-    pub fn drives_busy(&self) -> Vec<Busy> {
+    pub fn drives_busy(&self) -> Vec<BusyTimes> {
         self.kernel
             .with_drives(|drives| drives.iter().map(Drive::busy).collect())
     }
@@ -328,7 +328,7 @@ impl Machine {
     /// Returns the traffic of each flash drive so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
-            Drive::Device(device) => Some(device.flash()?.counted(number as u32)),
+            Drive::Device(device) => Some(device.flash()?.flash_traffic(number as u32)),
             Drive::Mechanism(_) => None,
         };
         self.kernel
@@ -372,7 +372,8 @@ impl Machine {
                 // What it does is booked when it starts; the last of it may go on.
                 let (busy, most) = (drive.busy(), now + drive.last_operation_time());
                 assert!(
-                    busy.positioning + busy.latency + busy.transfer <= most,
+                    busy.positioning_time + busy.rotational_latency_time + busy.transfer_time
+                        <= most,
                     "a drive does one thing at a time: {busy:?} by {now}"
                 );
             }
@@ -576,11 +577,11 @@ fn build_drives(specification: &Specification, circumstances: Circumstances) -> 
             DriveHardware::Device(of) => {
                 let unit = Unit {
                     number,
-                    phase: Turn(u64::from(circumstances.drive_phase(number)) << 32),
+                    phase: RotationAngle(u64::from(circumstances.drive_phase(number)) << 32),
                     slower_share: circumstances.speed_difference * number as f64,
                 };
                 let device = of.build(&streams, unit);
-                drives.add_device(device.supposing(circumstances.what_if));
+                drives.add_device(device.with_what_if(circumstances.what_if));
             }
         }
     }
@@ -592,7 +593,7 @@ fn build_mechanism(
     number: usize,
     circumstances: Circumstances,
 ) -> Mechanism {
-    let phase = Turn(u64::from(circumstances.drive_phase(number)) << 32);
+    let phase = RotationAngle(u64::from(circumstances.drive_phase(number)) << 32);
     let mechanism =
         specification.with_rotation(specification.rpm * circumstances.drive_speed(number), phase);
     mechanism.supposing(circumstances.what_if)

@@ -61,7 +61,7 @@ pub fn maintain(
     work.verify(&tracks);
     Ok(MaintenanceTimes {
         tracks: tracks.len() as u64,
-        revolution: work.drive.spindle().period(),
+        revolution: work.drive.spindle().revolution_time(),
         format,
         verify_pass: work.now - format,
     })
@@ -104,7 +104,7 @@ impl Work {
         for (first, _) in tracks {
             self.now += self.maintenance.track_command;
             let passage = self.drive.transfer(self.now, *first, 1, true);
-            let period = self.drive.spindle().period();
+            let period = self.drive.spindle().revolution_time();
             self.now = self.now + passage.to_first_sector() + period;
             if self.maintenance.format_check {
                 self.now += self.maintenance.track_command;

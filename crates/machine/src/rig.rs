@@ -162,10 +162,10 @@ impl Rig {
         let id = drives.requests.issue(request);
         let of = (&drives.requests, &drives.all);
         self.records.record_issue(id, of, true);
-        if drives.owners.len() <= id.place() {
-            drives.owners.resize(id.place() + 1, None);
+        if drives.owners.len() <= id.slot() {
+            drives.owners.resize(id.slot() + 1, None);
         }
-        drives.owners[id.place()] = Some(owner);
+        drives.owners[id.slot()] = Some(owner);
         drives.queues[number].waiting_requests.push_back(id);
         drives.submit_waiting(number, now);
         self.update_timer(&drives);
@@ -220,13 +220,13 @@ impl Rig {
     fn take_completion(&self, number: usize, now: Time) -> Option<(TransferOwner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
         let device = drives.queues[number].device;
-        let id = drives.all[device].take_done()?;
+        let id = drives.all[device].take_completed_request()?;
         self.records.record_completion(id, now);
-        let mut request = drives.requests.take(id);
-        request.mark(Stage::Completion, moment(now));
+        let mut request = drives.requests.take_request(id);
+        request.book_stage(Stage::Completion, moment(now));
         let drive = Drive::Device(&drives.all[device]);
         self.records.count_request(None, &request, (drive, true));
-        let owner = drives.owners[id.place()].take();
+        let owner = drives.owners[id.slot()].take();
         Some((owner.expect("a request has an owner"), request))
     }
 
@@ -278,11 +278,11 @@ impl RigDrives {
             waiting_requests: waiting,
         } = &mut self.queues[number];
         let device = &mut self.all[*device];
-        while device.takes_requests()
+        while device.can_accept_request()
             && let Some(id) = waiting.pop_front()
         {
-            self.requests[id].mark(Stage::ControllerQueue, moment(now));
-            device.take(now, &mut self.requests, id);
+            self.requests[id].book_stage(Stage::ControllerQueue, moment(now));
+            device.accept_request(now, &mut self.requests, id);
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_models::LaboratoryError;
-use diskperf_models::crew::Alone;
-use diskperf_models::explain::{Means, Subject, explain};
+use diskperf_models::crew::SingleThread;
+use diskperf_models::explain::{ExplainedSystem, ExplanationOptions, explain_system};
 use diskperf_models::files::NoFiles;
 use diskperf_timeline::{Experiment, SizeChoice, Workload};
 use std::sync::Arc;
@@ -30,14 +30,14 @@ fn text(number: u64) -> Result<String, LaboratoryError> {
         seed: number % SEEDS + 1,
         ..Experiment::default()
     };
-    let subject = Subject::of(system.to_owned(), &experiment, &NoFiles)?;
-    let means = Means {
-        crew: &Alone,
-        counterfactuals: true,
+    let subject = ExplainedSystem::from_plan(system.to_owned(), &experiment, &NoFiles)?;
+    let means = ExplanationOptions {
+        crew: &SingleThread,
+        runs_counterfactuals: true,
         stop: &Arc::default(),
         progress: &|_, _| (),
     };
-    let (explanation, _) = explain(&subject, &means)?;
+    let (explanation, _) = explain_system(&subject, &means)?;
     Ok(report::render_explanation(
         &explanation,
         ReportFormat::Json,

@@ -3,9 +3,9 @@
 mod version_0_1_0;
 
 use crate::error::LaboratoryError;
-use crate::explain::Subject;
+use crate::explain::ExplainedSystem;
 use crate::files::Files;
-use crate::model::run::modelled;
+use crate::model::run::describe_model;
 use crate::model::version::MODEL_VERSION;
 use crate::plan::ModelPlan;
 use diskperf_timeline::{Experiment, Modelled, Nanoseconds, Run, World};
@@ -17,21 +17,22 @@ use std::collections::BTreeSet;
 /// # Errors
 ///
 /// Returns the changes since the run was stored, or an error if the run was not made on a model.
-pub fn plan_of(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryError> {
-    let stored = model_of(run)?;
-    let plan = Subject::of(run.target.clone(), &experiment(run)?, files)?.plan;
-    let now = modelled(&plan, &stored.model_version);
+pub fn plan_stored_run(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryError> {
+    let stored = model_of_run(run)?;
+    let plan =
+        ExplainedSystem::from_plan(run.target.clone(), &experiment_of_run(run)?, files)?.plan;
+    let now = describe_model(&plan, &stored.model_version);
     match now.fingerprint == stored.fingerprint {
         true => Ok(plan),
-        false => Err(no_longer_the_same(run, stored, &now)),
+        false => Err(changed_inputs_error(run, stored, &now)),
     }
 }
 
 /// Returns the experiment of a modelled run. A run of version 0.1.0 stores only its command line,
 /// from which the experiment is derived.
-fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
+fn experiment_of_run(run: &Run) -> Result<Experiment, LaboratoryError> {
     let kept = run.experiment.clone();
-    let kept = kept.or_else(|| version_0_1_0::experiment(&run.command_line));
+    let kept = kept.or_else(|| version_0_1_0::parse_command_line(&run.command_line));
     let kept = kept.ok_or_else(|| {
         LaboratoryError::Request(format!(
             "run {} cannot be repeated: its command line is not one of `diskperf run`: `{}`; run it again with this diskperf",
@@ -51,7 +52,7 @@ fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     })
 }
 
-fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
+fn model_of_run(run: &Run) -> Result<&Modelled, LaboratoryError> {
     match (&run.model, run.world) {
         (Some(model), World::Model) => Ok(model),
         _ => Err(LaboratoryError::Request(format!(
@@ -62,12 +63,12 @@ fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
 }
 
 /// Returns the reason why the plan of a stored run now makes a different run.
-fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> LaboratoryError {
+fn changed_inputs_error(run: &Run, stored: &Modelled, now: &Modelled) -> LaboratoryError {
     let id = &run.id;
     if stored.model_version != MODEL_VERSION {
-        return of_another_model(run, stored);
+        return other_model_error(run, stored);
     }
-    let changed = changed(stored, now);
+    let changed = list_changes(stored, now);
     LaboratoryError::Request(match changed.is_empty() {
         true => format!(
             "run {id} cannot be repeated: its options describe a different run in this version; run it again"
@@ -79,14 +80,14 @@ fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> Laborator
     })
 }
 
-fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
+fn other_model_error(run: &Run, stored: &Modelled) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "run {} was made by model {}, and this is {MODEL_VERSION}, whose results differ; run it again",
         run.id, stored.model_version
     ))
 }
 
-fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
+fn list_changes(stored: &Modelled, now: &Modelled) -> Vec<String> {
     let names = stored.catalogue.keys().chain(now.catalogue.keys());
     let names: BTreeSet<&String> = names.collect();
     let differs = |name: &&String| stored.catalogue.get(*name) != now.catalogue.get(*name);
@@ -102,7 +103,7 @@ pub fn check_elapsed(
     run: &Run,
     elapsed: impl Iterator<Item = (usize, Nanoseconds)>,
 ) -> Result<(), LaboratoryError> {
-    let stored = model_of(run)?;
+    let stored = model_of_run(run)?;
     for (number, elapsed) in elapsed {
         let Some(result) = run.results.get(number) else {
             continue;
@@ -111,9 +112,9 @@ pub fn check_elapsed(
             continue;
         }
         if stored.model_version != MODEL_VERSION {
-            return Err(of_another_model(run, stored));
+            return Err(other_model_error(run, stored));
         }
-        return Err(LaboratoryError::Work(format!(
+        return Err(LaboratoryError::Workload(format!(
             "run {} was repeated, and {} takes {} ns, a different time than before: one of the two runs is wrong; please report it",
             run.id, result.program, elapsed.0
         )));
@@ -125,16 +126,16 @@ pub fn check_elapsed(
 mod tests {
     use super::*;
     use crate::files::NoFiles;
-    use crate::model::run::{Begun, new_run, stand, task};
+    use crate::model::run::{RunStart, build_task, describe_setup, new_run};
     use diskperf_timeline::Workload;
 
     /// A run of another build of the model, whose version is another.
     fn of_another_build(experiment: &Experiment) -> Run {
-        let plan = Subject::of(String::new(), experiment, &NoFiles)
+        let plan = ExplainedSystem::from_plan(String::new(), experiment, &NoFiles)
             .unwrap()
             .plan;
-        let mut run = new_run(&plan, Begun::default());
-        run.model = Some(modelled(&plan, "0.1.0+feed"));
+        let mut run = new_run(&plan, RunStart::default());
+        run.model = Some(describe_model(&plan, "0.1.0+feed"));
         run
     }
 
@@ -151,15 +152,15 @@ mod tests {
         // A device was measured by the same command.
         kept.destroy_data_on.push("/dev/loop0".into());
         let workload = kept.workload.clone();
-        let again = plan_of(&run, &NoFiles).unwrap();
+        let again = plan_stored_run(&run, &NoFiles).unwrap();
         assert_eq!(again.experiment.workload, workload);
         assert_eq!(again.suite.protocol.repetitions, 2);
         // Whether it does the same is told by what it makes.
         let job = again.suite.jobs().next().unwrap();
-        let stand = stand(&again, &again.computers[0]);
-        let task = task(&again, job, "");
+        let stand = describe_setup(&again, &again.computers[0]);
+        let task = build_task(&again, job, "");
         run.results
-            .push(stand.result(job, task, again.suite.protocol));
+            .push(stand.new_result(job, task, again.suite.protocol));
         let wrong = check_elapsed(&run, [(0, Nanoseconds(1))].into_iter());
         let words = wrong.unwrap_err().to_string();
         assert!(words.contains("made by model 0.1.0+feed"), "{words}");
@@ -172,7 +173,7 @@ mod tests {
             ..Experiment::default()
         });
         run.experiment.as_mut().unwrap().seed += 1;
-        let words = plan_of(&run, &NoFiles).unwrap_err().to_string();
+        let words = plan_stored_run(&run, &NoFiles).unwrap_err().to_string();
         assert!(words.contains("made by model 0.1.0+feed"), "{words}");
     }
 }

@@ -12,15 +12,15 @@ pub trait Crew: fmt::Debug + Send + Sync {
     /// # Panics
     ///
     /// Panics if one of the pieces panics.
-    fn each(&self, count: usize, piece: &(dyn Fn(usize) + Sync));
+    fn run_each(&self, count: usize, piece: &(dyn Fn(usize) + Sync));
 }
 
 /// Executor that runs one piece after the other.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Alone;
+pub struct SingleThread;
 
-impl Crew for Alone {
-    fn each(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
+impl Crew for SingleThread {
+    fn run_each(&self, count: usize, piece: &(dyn Fn(usize) + Sync)) {
         (0..count).for_each(piece);
     }
 }
@@ -36,9 +36,9 @@ pub fn results<T: Send>(
     piece: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
     let slots: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    crew.each(count, &|number| {
+    crew.run_each(count, &|number| {
         let result = piece(number);
-        *lock(&slots[number]) = Some(result);
+        *lock_slot(&slots[number]) = Some(result);
     });
     let take = |slot: Mutex<Option<T>>| {
         let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ pub fn results<T: Send>(
 
 /// Executor whose progress the user can watch and whose work the user can end.
 #[derive(Clone, Copy)]
-pub struct Watched<'a> {
+pub struct WatchedCrew<'a> {
     /// Executor that runs the pieces of work.
     pub crew: &'a dyn Crew,
     /// Flag that is set when the user ends the work.
@@ -58,13 +58,13 @@ pub struct Watched<'a> {
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-impl Watched<'_> {
+impl WatchedCrew<'_> {
     /// Executes all pieces and returns their results in the order of the indices.
     ///
     /// # Errors
     ///
     /// Returns the first error, in the order of the indices.
-    pub fn each<T: Send>(
+    pub fn run_each<T: Send>(
         &self,
         count: usize,
         piece: impl Fn(usize) -> Result<T, LaboratoryError> + Sync,
@@ -83,6 +83,6 @@ impl Watched<'_> {
 }
 
 /// Locks a mutex and returns its content, even if a previous holder panicked.
-pub fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_slot<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

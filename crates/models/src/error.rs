@@ -26,7 +26,6 @@ pub enum LaboratoryError {
     /// Failure of a program during its run.
     #[error("{program} on {target} failed: {error}{remedy}")]
     Program {
-        /// Name of the program, with its parameters.
         program: String,
         /// Target that the program ran on.
         target: String,
@@ -37,7 +36,7 @@ pub enum LaboratoryError {
     },
     /// Failure outside of the programs, such as that of a folder or a file system.
     #[error("{0}")]
-    Work(String),
+    Workload(String),
     /// Model that exceeds its budget of events, virtual time or memory.
     #[error("{0}")]
     Budget(OverBudget),
@@ -58,8 +57,7 @@ pub enum LaboratoryError {
     /// Failure or end of a run after which some files could not be removed or some settings not
     /// restored.
     #[error("{error}\n{}", left.join("\n"))]
-    Left {
-        /// Error that ended the run.
+    Leftovers {
         error: Box<LaboratoryError>,
         /// Leftovers of the run, each with the reason and the remedy.
         left: Vec<String>,
@@ -107,26 +105,26 @@ impl LaboratoryError {
             | Self::File { .. } => 2,
             // What can be told from the command line is wrong there.
             Self::Budget(over) if over.exceeded.is_known_before() => 2,
-            Self::Program { .. } | Self::Work(_) | Self::Budget(_) => 1,
+            Self::Program { .. } | Self::Workload(_) | Self::Budget(_) => 1,
             Self::Interrupted => 130,
-            Self::Left { error, .. } => error.exit_code(),
+            Self::Leftovers { error, .. } => error.exit_code(),
         }
     }
 
     /// Error that ended the run, without its leftovers.
-    pub fn cause(&self) -> &Self {
+    pub fn root_cause(&self) -> &Self {
         match self {
-            Self::Left { error, .. } => error.cause(),
+            Self::Leftovers { error, .. } => error.root_cause(),
             other => other,
         }
     }
 
     /// Adds the leftovers to the outcome of a run.
-    pub fn leaving<T>(outcome: Result<T, Self>, left: Vec<String>) -> Result<T, Self> {
+    pub fn with_leftovers<T>(outcome: Result<T, Self>, left: Vec<String>) -> Result<T, Self> {
         match outcome {
             outcome if left.is_empty() => outcome,
-            Ok(_) => Err(Self::Work(left.join("\n"))),
-            Err(error) => Err(Self::Left {
+            Ok(_) => Err(Self::Workload(left.join("\n"))),
+            Err(error) => Err(Self::Leftovers {
                 error: Box::new(error),
                 left,
             }),
@@ -154,43 +152,43 @@ impl LaboratoryError {
 
     /// Creates the error of failed work, from another error that gives the reason.
     pub fn work(error: impl std::fmt::Display) -> Self {
-        Self::Work(error.to_string())
+        Self::Workload(error.to_string())
     }
 
     /// Creates the error of a failed program. Names that workers use are replaced by those of the
     /// user.
-    pub fn program(title: &str, names: &Names, error: &ProgramError) -> Self {
+    pub fn program(title: &str, names: &StorageNames, error: &ProgramError) -> Self {
         if let ProgramError::System(diskperf_system::Error::Interrupted) = error {
             return Self::Interrupted;
         }
         Self::Program {
             program: title.to_owned(),
-            target: names.targets.join(" + "),
-            error: names.put_back(&error.to_string()),
+            target: names.target_names.join(" + "),
+            error: names.restore_names(&error.to_string()),
             remedy: remedy(error),
         }
     }
 }
 
 /// Names that the user gave to places that workers call `/mnt0`, `/dev/drive0` and so on.
-pub struct Names {
+pub struct StorageNames {
     /// Targets, as the user names them.
-    pub targets: Vec<String>,
+    pub target_names: Vec<String>,
     /// Directories by drive, as the user names them.
-    pub mounts: Vec<String>,
+    pub mount_points: Vec<String>,
     /// Block devices by drive, as the user names them.
-    pub drives: Vec<String>,
+    pub drive_names: Vec<String>,
 }
 
-impl Names {
+impl StorageNames {
     /// Creates the names for the drives of a modelled system.
-    pub fn of_model(system: &str, drives: usize) -> Self {
+    pub fn for_model(system: &str, drives: usize) -> Self {
         Self {
-            targets: vec![system.to_owned()],
-            mounts: (1..=drives + 1)
+            target_names: vec![system.to_owned()],
+            mount_points: (1..=drives + 1)
                 .map(|drive| format!("drive {drive} of {system}:"))
                 .collect(),
-            drives: Vec::new(),
+            drive_names: Vec::new(),
         }
     }
 
@@ -208,17 +206,17 @@ impl Names {
         };
         WorkerFailure {
             errno: errno.unsigned_abs(),
-            message: self.put_back(&error.to_string()) + remedy(error),
+            message: self.restore_names(&error.to_string()) + remedy(error),
         }
     }
 
-    fn put_back(&self, text: &str) -> String {
+    fn restore_names(&self, text: &str) -> String {
         let mut text = text.to_owned();
         // Backwards, so that drive 1 is not taken for the start of drive 10.
-        for (number, name) in self.mounts.iter().enumerate().rev() {
+        for (number, name) in self.mount_points.iter().enumerate().rev() {
             text = text.replace(&format!("/mnt{number}/"), &format!("{name}/"));
         }
-        for (number, name) in self.drives.iter().enumerate().rev() {
+        for (number, name) in self.drive_names.iter().enumerate().rev() {
             text = text.replace(&format!("/dev/drive{number}"), name);
         }
         text

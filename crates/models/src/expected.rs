@@ -1,12 +1,12 @@
 //! Comparison of a catalogue drive with the figures expected of it.
 
-use crate::crew::{Crew, Watched};
+use crate::crew::{Crew, WatchedCrew};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_analysis::expected::{ExpectedFigures, ExpectedValue};
 use diskperf_catalogue::{Catalogue, DataSheetExpectation, DiskFigure, Figure};
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_device::expected::flash::Experiment;
+use diskperf_device::expected::flash::FigureExperiment;
 use diskperf_device::expected::{disk, flash};
 use diskperf_device::flash::specification::FlashSpecification;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 /// Returns an error if the drive does not exist, has no `bare-` system, has no expected figures, or
 /// is neither a disk with firmware nor a flash drive; if it cannot have a figure; or if the user
 /// ends the measurement.
-pub fn expected(
+pub fn compare_expected(
     (catalogue, drive): (&Catalogue, &str),
     crew: &dyn Crew,
     stop: &Arc<AtomicBool>,
@@ -30,19 +30,19 @@ pub fn expected(
     let of = catalogue
         .data_sheet_expectations(drive)
         .map_err(LaboratoryError::catalogue)?;
-    let together = experiments(&of.figures);
+    let together = group_by_experiment(&of.figures);
     progress(0, together.len());
-    let crew = Watched {
+    let crew = WatchedCrew {
         crew,
         stop,
         progress,
     };
-    let found = crew.each(together.len(), |number| {
+    let found = crew.run_each(together.len(), |number| {
         let figures: Vec<&DataSheetExpectation> = together[number]
             .iter()
             .map(|place| &of.figures[*place])
             .collect();
-        found(catalogue, drive, &figures)
+        measure_group(catalogue, drive, &figures)
     })?;
     let places = together.into_iter().flatten();
     let mut values: Vec<(usize, f64)> = places.zip(found.into_iter().flatten()).collect();
@@ -50,24 +50,24 @@ pub fn expected(
     Ok(ExpectedFigures {
         drive: drive.to_owned(),
         seed: match of.figures.first().map(|of| of.figure) {
-            Some(Figure::Flash(_)) => flash::SEED,
-            Some(Figure::Disk(_)) | None => disk::SEED,
+            Some(Figure::Flash(_)) => flash::LOAD_SEED,
+            Some(Figure::Disk(_)) | None => disk::LOAD_SEED,
         },
         values: values
             .iter()
-            .map(|(place, found)| value(*found, &of.figures[*place]))
+            .map(|(place, found)| build_value(*found, &of.figures[*place]))
             .collect(),
     })
 }
 
-fn experiments(values: &[DataSheetExpectation]) -> Vec<Vec<usize>> {
+fn group_by_experiment(values: &[DataSheetExpectation]) -> Vec<Vec<usize>> {
     let mut together: Vec<Vec<usize>> = Vec::new();
     for (place, one) in values.iter().enumerate() {
         let is_same = |group: &&mut Vec<usize>| {
             let other = &values[group[0]];
             let experiments = match (one.figure, other.figure) {
                 (Figure::Flash(one), Figure::Flash(other)) => {
-                    Experiment::from(one) == Experiment::from(other)
+                    FigureExperiment::from(one) == FigureExperiment::from(other)
                 }
                 (one, other) => one == other,
             };
@@ -85,14 +85,14 @@ fn experiments(values: &[DataSheetExpectation]) -> Vec<Vec<usize>> {
 
 /// Measures the figures of one experiment on the modelled drive, with the settings that they are
 /// expected for.
-fn found(
+fn measure_group(
     catalogue: &Catalogue,
     drive: &str,
     figures: &[&DataSheetExpectation],
 ) -> Result<Vec<f64>, LaboratoryError> {
     let system = format!("bare-{drive}");
     let first = figures[0];
-    let computer = Computer::read(catalogue, &system, &first.drive_settings())?;
+    let computer = ModelComputer::read_catalogue(catalogue, &system, &first.drive_settings())?;
     let no = |kind: &str| {
         LaboratoryError::Request(format!(
             "{drive}: `{}` is a figure of {kind}, and {system} has none of that name",
@@ -101,19 +101,19 @@ fn found(
     };
     match first.figure {
         Figure::Disk(figure) => {
-            let disk = computer.disk(drive);
+            let disk = computer.find_disk(drive);
             let disk = disk.ok_or_else(|| no("a disk with command queue and cache"))?;
             check_disk(drive, disk, (figure, first.depth))?;
-            let found = disk::measured(disk, figure, first.depth);
+            let found = disk::measure_figure(disk, figure, first.depth);
             Ok(vec![found; figures.len()])
         }
         Figure::Flash(figure) => {
-            let flash = computer.flash(drive);
+            let flash = computer.find_flash(drive);
             let flash = flash.ok_or_else(|| no("a flash drive"))?;
             check_flash(drive, flash, first.depth)?;
-            let measured = flash::measured(flash, figure.into(), first.depth);
+            let measured = flash::run_experiment(flash, figure.into(), first.depth);
             let figure = |of: &&DataSheetExpectation| match of.figure {
-                Figure::Flash(figure) => measured.figure(figure),
+                Figure::Flash(figure) => measured.figure_value(figure),
                 Figure::Disk(_) => unreachable!("figures of one experiment are of one kind"),
             };
             Ok(figures.iter().map(figure).collect())
@@ -123,11 +123,11 @@ fn found(
 
 fn check_depth(drive: &str, depth: u32, most: u32) -> Result<(), LaboratoryError> {
     match depth {
-        0 => Err(refused(
+        0 => Err(unusable_drive_error(
             drive,
             "a figure is expected at depth 0; the queue depth must be at least 1",
         )),
-        _ if depth > most => Err(refused(
+        _ if depth > most => Err(unusable_drive_error(
             drive,
             &format!(
                 "a figure is expected at depth {depth}, and the queue depth of the drive is 1 to {most}"
@@ -137,7 +137,7 @@ fn check_depth(drive: &str, depth: u32, most: u32) -> Result<(), LaboratoryError
     }
 }
 
-fn refused(drive: &str, why: &str) -> LaboratoryError {
+fn unusable_drive_error(drive: &str, why: &str) -> LaboratoryError {
     LaboratoryError::Request(format!("{drive}: {why}"))
 }
 
@@ -150,7 +150,7 @@ fn check_disk(
     match (figure, disk.shingled) {
         (DiskFigure::WriteMapFullMs, None) => {
             let why = "the entry expects `write_map_full_ms`, and the drive has no media cache";
-            Err(refused(drive, why))
+            Err(unusable_drive_error(drive, why))
         }
         _ => Ok(()),
     }
@@ -162,14 +162,14 @@ const WRITTEN_UNITS_MIN: u32 = 1 << 19;
 
 fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
     check_depth(drive, depth, of.interface.queue_depth)?;
-    if of.layer.logical_units < WRITTEN_UNITS_MIN {
+    if of.translation.logical_units < WRITTEN_UNITS_MIN {
         let why = "expected figures need a drive of at least 2 GiB";
-        return Err(refused(drive, why));
+        return Err(unusable_drive_error(drive, why));
     }
     Ok(())
 }
 
-fn value(found: f64, of: &DataSheetExpectation) -> ExpectedValue {
+fn build_value(found: f64, of: &DataSheetExpectation) -> ExpectedValue {
     let off_share = found / of.expected_value - 1.0;
     let settings = of.settings.iter();
     ExpectedValue {

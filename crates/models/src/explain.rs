@@ -8,15 +8,15 @@ mod parts;
 mod rerun;
 mod tails;
 
-pub use difference::differences;
+pub use difference::compare_systems;
 
-use crate::again::{check_elapsed, plan_of};
-use crate::crew::{Crew, Watched};
+use crate::again::{check_elapsed, plan_stored_run};
+use crate::crew::{Crew, WatchedCrew};
 use crate::error::LaboratoryError;
 use crate::files::Files;
-use crate::model::computer::Computer;
-use crate::plan::{self, ModelPlan, step_title, title};
-use changes::{Change, Kind};
+use crate::model::computer::ModelComputer;
+use crate::plan::{self, ModelPlan, format_step_title, format_title};
+use changes::{ChangeKind, ModelChange};
 use diskperf_analysis::explanation::verdict::write_verdict;
 use diskperf_analysis::explanation::{
     Counterfactual, Explanation, ProgramExplanation, TimeAccount,
@@ -24,12 +24,12 @@ use diskperf_analysis::explanation::{
 use diskperf_battery::{Job, Suite};
 use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
-use rerun::{Outcome, Variant};
+use rerun::{ModelVariant, RerunOutcome};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Subject of an explanation: a run or a modelled system.
-pub struct Subject {
+pub struct ExplainedSystem {
     /// Name of the subject for headings, such as `run 3fa8` or `vax780-sc780-eagle`.
     pub name: String,
     /// Plan by which the run is made or repeated.
@@ -38,13 +38,13 @@ pub struct Subject {
     pub run: Option<Run>,
 }
 
-impl Subject {
+impl ExplainedSystem {
     /// Creates a subject from a modelled system and an experiment for it alone.
     ///
     /// # Errors
     ///
     /// Returns the faults of the experiment, and an error for the name of real storage.
-    pub fn of(
+    pub fn from_plan(
         name: String,
         experiment: &Experiment,
         files: &dyn Files,
@@ -52,7 +52,7 @@ impl Subject {
         let plan = plan::plan(experiment, files)?.pop();
         let plan = plan.ok_or_else(|| LaboratoryError::request("no modelled system is named"))?;
         Ok(Self {
-            name: with_settings(name, &plan),
+            name: append_settings(name, &plan),
             plan,
             run: None,
         })
@@ -63,9 +63,9 @@ impl Subject {
     /// # Errors
     ///
     /// Returns the errors of [`plan_of`].
-    pub fn again(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
-        let plan = plan_of(&run, files)?;
-        let name = with_settings(run.measured(), &plan);
+    pub fn from_stored_run(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
+        let plan = plan_stored_run(&run, files)?;
+        let name = append_settings(run.measured(), &plan);
         Ok(Self {
             name: format!("{name} (run {})", run.id),
             plan,
@@ -76,7 +76,7 @@ impl Subject {
 
 /// Returns the name with the settings of the system, so that two subjects that differ in one
 /// setting have different names.
-fn with_settings(name: String, plan: &ModelPlan) -> String {
+fn append_settings(name: String, plan: &ModelPlan) -> String {
     let settings = plan.experiment.settings.iter();
     let settings: Vec<String> = settings.map(Setting::to_string).collect();
     match settings.is_empty() {
@@ -86,20 +86,20 @@ fn with_settings(name: String, plan: &ModelPlan) -> String {
 }
 
 /// Executor, options and callbacks of an explanation.
-pub struct Means<'a> {
+pub struct ExplanationOptions<'a> {
     /// Executor that runs the machines. The results do not depend on it.
     pub crew: &'a dyn Crew,
     /// Whether counterfactual runs are made as well.
-    pub counterfactuals: bool,
+    pub runs_counterfactuals: bool,
     /// Flag that is set when the user ends the explanation.
     pub stop: &'a Arc<AtomicBool>,
     /// Callback that receives the number of finished machines and their total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-impl Means<'_> {
-    fn machines(&self) -> Watched<'_> {
-        Watched {
+impl ExplanationOptions<'_> {
+    fn watched_crew(&self) -> WatchedCrew<'_> {
+        WatchedCrew {
             crew: self.crew,
             stop: self.stop,
             progress: self.progress,
@@ -108,10 +108,10 @@ impl Means<'_> {
 }
 
 /// Smallest gain or loss of a counterfactual that is shown, as a share of the elapsed time.
-const NOTHING: f64 = 0.000_5;
+const GAIN_SHARE_MIN: f64 = 0.000_5;
 /// Additional gain of two changes together, above the sum of both, that is worth showing, as a
 /// share of the elapsed time.
-const BEATS: f64 = 0.005;
+const EXCESS_SHARE_MIN: f64 = 0.005;
 
 /// Explains every program of a subject. Returns the traces of the explained repetitions as well, in
 /// the order of the programs. If the user ends it after the recording, the result holds what is
@@ -120,25 +120,25 @@ const BEATS: f64 = 0.005;
 /// # Errors
 ///
 /// Returns the error of a machine, or an error if the repeated run differs from the stored one.
-pub fn explain(
-    subject: &Subject,
-    means: &Means<'_>,
+pub fn explain_system(
+    subject: &ExplainedSystem,
+    means: &ExplanationOptions<'_>,
 ) -> Result<(Explanation, Vec<Trace>), LaboratoryError> {
     let plan = &subject.plan;
-    check_apart(&plan.suite)?;
+    check_separate_jobs(&plan.suite)?;
     let mut programs = Vec::new();
     let mut traces = Vec::new();
-    let bases = bases(subject, means)?;
+    let bases = run_bases(subject, means)?;
     let (mut ended, mut deep, mut failed) = (false, false, None);
     for (computer, base) in plan.computers.iter().zip(bases) {
         let mut found = vec![Vec::new(); base.len()];
-        let mut tails = tails::of(&base);
-        deep |= base.iter().any(|outcome| outcome.depth > 1);
-        if means.counterfactuals && !ended {
+        let mut tails = tails::find_tails(&base);
+        deep |= base.iter().any(|outcome| outcome.queue_depth > 1);
+        if means.runs_counterfactuals && !ended {
             let changed =
-                tails::rerun(plan, computer, (&base, &mut tails), means).and_then(|why| {
+                tails::rerun_tails(plan, computer, (&base, &mut tails), means).and_then(|why| {
                     failed = failed.take().or(why);
-                    counterfactuals(plan, computer, &base, means)
+                    list_counterfactuals(plan, computer, &base, means)
                 });
             match changed {
                 Err(LaboratoryError::Interrupted) => ended = true,
@@ -152,7 +152,7 @@ pub fn explain(
                 counterfactuals,
                 tails,
                 unwritten_share: outcome.unwritten_share,
-                ..program(plan, (job, computer), (&trace, outcome.before_issue_ns))
+                ..explain_program(plan, (job, computer), (&trace, outcome.before_issue_ns))
             });
             traces.push(trace);
         }
@@ -174,7 +174,7 @@ pub fn explain(
     }
     if ended {
         notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
-    } else if means.counterfactuals {
+    } else if means.runs_counterfactuals {
         notes.push("gain: share of its time that the program would save with one change, or with two (*) that save more together than the sum of both".to_owned());
     }
     let explanation = Explanation {
@@ -191,21 +191,23 @@ pub fn explain(
 /// # Errors
 ///
 /// Returns the error of a machine.
-pub fn supposing(
-    subject: &Subject,
+pub fn run_change(
+    subject: &ExplainedSystem,
     what_if: WhatIf,
-    means: &Means<'_>,
+    means: &ExplanationOptions<'_>,
 ) -> Result<Vec<Trace>, LaboratoryError> {
     let plan = &subject.plan;
-    check_apart(&plan.suite)?;
-    let found = means.machines().each(plan.computers.len(), |number| {
-        let variant = Variant {
-            trace: true,
-            what_if,
-            ..Variant::of(plan, &plan.computers[number])
-        };
-        rerun::rerun(plan, &variant, means.stop)
-    })?;
+    check_separate_jobs(&plan.suite)?;
+    let found = means
+        .watched_crew()
+        .run_each(plan.computers.len(), |number| {
+            let variant = ModelVariant {
+                records_trace: true,
+                what_if,
+                ..ModelVariant::from_plan(plan, &plan.computers[number])
+            };
+            rerun::rerun_programs(plan, &variant, means.stop)
+        })?;
     let traces = found
         .into_iter()
         .flatten()
@@ -218,28 +220,28 @@ pub fn supposing(
 /// # Errors
 ///
 /// Returns an error that names the simultaneous programs.
-pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
+pub fn check_separate_jobs(suite: &Suite) -> Result<(), LaboratoryError> {
     let mut steps = suite.steps.iter();
     match steps.find(|step| step.jobs.len() > 1) {
         None => Ok(()),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and their times cannot be separated: explain a run of one of them",
-            step_title(step)
+            format_step_title(step)
         ))),
     }
 }
 
-fn program(
+fn explain_program(
     plan: &ModelPlan,
-    (job, computer): (&Job, &Computer),
+    (job, computer): (&Job, &ModelComputer),
     (trace, before_issue_ns): (&Trace, Option<f64>),
 ) -> ProgramExplanation {
     let account = TimeAccount::from_open_loop_trace(trace, before_issue_ns);
     let account = account.expect("every program is timed");
     ProgramExplanation {
-        program: title(job),
-        filesystem: computer.filesystem(),
-        drive_count: plan.drives as u32,
+        program: format_title(job),
+        filesystem: computer.describe_filesystem(),
+        drive_count: plan.drive_count as u32,
         verdict_sentences: write_verdict(&account),
         time_account: account,
         accounted_cpu: None,
@@ -250,15 +252,18 @@ fn program(
 }
 
 /// Records the unchanged subject: the outcome of each program on each of its computers.
-fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, LaboratoryError> {
+fn run_bases(
+    subject: &ExplainedSystem,
+    means: &ExplanationOptions<'_>,
+) -> Result<Vec<Vec<RerunOutcome>>, LaboratoryError> {
     let plan = &subject.plan;
     let count = plan.computers.len();
-    let bases = means.machines().each(count, |number| {
-        let variant = Variant {
-            trace: true,
-            ..Variant::of(plan, &plan.computers[number])
+    let bases = means.watched_crew().run_each(count, |number| {
+        let variant = ModelVariant {
+            records_trace: true,
+            ..ModelVariant::from_plan(plan, &plan.computers[number])
         };
-        rerun::rerun(plan, &variant, means.stop)
+        rerun::rerun_programs(plan, &variant, means.stop)
     })?;
     if let Some(run) = &subject.run {
         let elapsed = bases.iter().flatten().map(|outcome| outcome.elapsed);
@@ -268,28 +273,28 @@ fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, Labo
 }
 
 /// Returns the elapsed time of each program with each change, fastest first.
-fn counterfactuals(
+fn list_counterfactuals(
     plan: &ModelPlan,
-    computer: &Computer,
-    base: &[Outcome],
-    means: &Means<'_>,
+    computer: &ModelComputer,
+    base: &[RerunOutcome],
+    means: &ExplanationOptions<'_>,
 ) -> Result<Vec<Vec<Counterfactual>>, LaboratoryError> {
-    let single = changes::changes(computer);
-    let pairs = changes::pairs(&single);
-    let all: Vec<&Change> = single
+    let single = changes::list_changes(computer);
+    let pairs = changes::pair_changes(&single);
+    let all: Vec<&ModelChange> = single
         .iter()
         .chain(pairs.iter().map(|(_, change)| change))
         .collect();
-    let own = plan.settings_of(computer);
-    let outcomes = means.machines().each(all.len(), |number| {
+    let own = plan.settings_of_computer(computer);
+    let outcomes = means.watched_crew().run_each(all.len(), |number| {
         let change = all[number];
         let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
-        let Some(changed) = plan.computer_with(&settings) else {
+        let Some(changed) = plan.rebuild_computer(&settings) else {
             return Ok(None);
         };
-        let variant = Variant {
+        let variant = ModelVariant {
             what_if: change.what_if,
-            ..Variant::of(plan, &changed)
+            ..ModelVariant::from_plan(plan, &changed)
         };
         // What does not fit on a computer that is changed is no change of it.
         match rerun::rerun_like(plan, &variant, base, means.stop) {
@@ -304,7 +309,7 @@ fn counterfactuals(
         let as_is = base[step].elapsed;
         let one = |change: usize| -> Option<Counterfactual> {
             Some(Counterfactual {
-                change: all[change].words.clone(),
+                change: all[change].description.clone(),
                 elapsed_time: elapsed(change, step)?,
                 exceeds_sum_of_parts: false,
             })
@@ -320,7 +325,7 @@ fn counterfactuals(
                 > sum
                     .max(first.relative_gain(as_is))
                     .max(second.relative_gain(as_is))
-                    + BEATS
+                    + EXCESS_SHARE_MIN
             {
                 found.push(Counterfactual {
                     exceeds_sum_of_parts: true,
@@ -328,22 +333,22 @@ fn counterfactuals(
                 });
             }
         }
-        found.retain(|one| one.relative_gain(as_is).abs() >= NOTHING);
+        found.retain(|one| one.relative_gain(as_is).abs() >= GAIN_SHARE_MIN);
         found.sort_by_key(|one| (one.elapsed_time, one.change.clone()));
         found
     };
     Ok((0..base.len()).map(of_step).collect())
 }
 
-impl Change {
-    fn removes(&self) -> bool {
-        self.kind == Kind::Removed
+impl ModelChange {
+    fn is_removal(&self) -> bool {
+        self.kind == ChangeKind::Removed
     }
 
-    fn supposing(words: &str, what_if: WhatIf) -> Self {
+    fn with_what_if(words: &str, what_if: WhatIf) -> Self {
         Self {
-            words: words.to_owned(),
-            kind: Kind::Removed,
+            description: words.to_owned(),
+            kind: ChangeKind::Removed,
             settings: Vec::new(),
             what_if,
         }

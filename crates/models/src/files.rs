@@ -17,24 +17,24 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// Returns an error if a file cannot be read or is of the wrong kind.
-    fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError>;
+    fn read_named(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError>;
 
     /// Opens an I/O log that a job file replays.
     ///
     /// # Errors
     ///
     /// Returns the reason why the log cannot be read.
-    fn log(&self, path: &str) -> Result<Box<dyn Read + Send>, String>;
+    fn open_log(&self, path: &str) -> Result<Box<dyn Read + Send>, String>;
 
     /// Returns the canonical path of a file, the same for all links to it.
-    fn resolved(&self, path: &Path) -> PathBuf;
+    fn resolve_path(&self, path: &Path) -> PathBuf;
 
     /// Returns the requests of a planned replay, with the given scale of addresses.
     ///
     /// # Errors
     ///
     /// Returns an error if the options of the replay fit no trace.
-    fn trace(
+    fn open_trace(
         &self,
         of: (&TraceReplay, &TraceFacts),
         scale: Option<AddressScaling>,
@@ -45,29 +45,29 @@ pub trait Files: fmt::Debug + Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
-const NO_FILES: &str = "there are no files here";
+const NO_FILES_MESSAGE: &str = "there are no files here";
 
 impl Files for NoFiles {
-    fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
+    fn read_named(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
         match &experiment.workload {
-            Workload::Replay(_) => Err(LaboratoryError::request(NO_FILES)),
+            Workload::Replay(_) => Err(LaboratoryError::request(NO_FILES_MESSAGE)),
             _ => Ok(None),
         }
     }
 
-    fn log(&self, _path: &str) -> Result<Box<dyn Read + Send>, String> {
-        Err(NO_FILES.to_owned())
+    fn open_log(&self, _path: &str) -> Result<Box<dyn Read + Send>, String> {
+        Err(NO_FILES_MESSAGE.to_owned())
     }
 
-    fn resolved(&self, path: &Path) -> PathBuf {
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
 
-    fn trace(
+    fn open_trace(
         &self,
         _of: (&TraceReplay, &TraceFacts),
         _scale: Option<AddressScaling>,
     ) -> Result<Arc<dyn Trace>, LaboratoryError> {
-        Err(LaboratoryError::request(NO_FILES))
+        Err(LaboratoryError::request(NO_FILES_MESSAGE))
     }
 }

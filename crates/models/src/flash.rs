@@ -14,30 +14,30 @@ const UNIT_BYTES: u64 = 4096;
 /// Maximum queue depth of reads that a calculation accepts.
 pub const DEPTH_MAX: u32 = 4096;
 /// Maximum number of dies that a calculation accepts.
-pub const DIES_MAX: u32 = 4096;
+pub const DIE_COUNT_MAX: u32 = 4096;
 /// Minimum and maximum number of mapping units in a superblock.
-pub const SUPERBLOCK_UNITS: (u32, u32) = (2, 16_384);
+pub const SUPERBLOCK_UNITS_RANGE: (u32, u32) = (2, 16_384);
 /// Minimum and maximum spare share for a model of some thousand superblocks.
-const SPARES: (f64, f64) = (0.01, 0.95);
+const SPARE_SHARE_RANGE: (f64, f64) = (0.01, 0.95);
 
 /// Request for calculations on a flash drive.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct FlashRequest {
     /// Spare capacities, each as a share of the closed superblocks.
-    pub spares: Vec<f64>,
+    pub spare_shares: Vec<f64>,
     /// Names of the garbage collection policies to compare.
-    pub policies: Vec<String>,
+    pub policy_names: Vec<String>,
     /// Number of mapping units (4 KiB) in a superblock.
     pub superblock_units: u32,
     /// Skew of the writes as `90/10`: percent of writes, and percent of the space that they go to;
     /// `None` for uniform writes.
-    pub hot: Option<String>,
+    pub hot_shares: Option<String>,
     /// Share of the space that is trimmed.
-    pub trimmed: f64,
+    pub trimmed_share: f64,
     /// Whether copies of garbage collection go to separate superblocks.
-    pub apart: bool,
+    pub separates_hot: bool,
     /// Queue depths of reads to calculate.
-    pub depths: Vec<u32>,
+    pub queue_depths: Vec<u32>,
     /// Seed of the translation layer model's random numbers.
     pub seed: u64,
     /// Flash drive that the calculations are for.
@@ -49,14 +49,18 @@ pub struct Asked {
 /// # Errors
 ///
 /// Returns an error for a number out of range or an unknown policy.
-pub fn flash(asked: &Asked) -> Result<FlashReport, LaboratoryError> {
-    check(asked)?;
-    let policies = (asked.policies.iter())
-        .map(|name| Ok((name.as_str(), policy(name)?)))
+pub fn report_flash(asked: &FlashRequest) -> Result<FlashReport, LaboratoryError> {
+    check_request(asked)?;
+    let policies = (asked.policy_names.iter())
+        .map(|name| Ok((name.as_str(), parse_policy(name)?)))
         .collect::<Result<Vec<_>, LaboratoryError>>()?;
-    let hot = asked.hot.as_deref().map(hot).transpose()?;
-    let spares = (asked.spares.iter())
-        .map(|&spare| of_spare(asked, spare, &policies, hot))
+    let hot = asked
+        .hot_shares
+        .as_deref()
+        .map(parse_hot_shares)
+        .transpose()?;
+    let spares = (asked.spare_shares.iter())
+        .map(|&spare| figures_of_spare(asked, spare, &policies, hot))
         .collect::<Result<Vec<_>, LaboratoryError>>()?;
     let writes = match hot {
         None => "uniform random writes".to_owned(),
@@ -66,29 +70,33 @@ pub fn flash(asked: &Asked) -> Result<FlashReport, LaboratoryError> {
         drive: asked.drive,
         superblock_units: asked.superblock_units,
         write_pattern: writes,
-        trimmed_share: asked.trimmed,
+        trimmed_share: asked.trimmed_share,
         seed: asked.seed,
-        die_utilisation: asked.depths.iter().map(|&it| dies_at(asked, it)).collect(),
-        write_cliffs: cliffs(&asked.drive, &spares),
+        die_utilisation: asked
+            .queue_depths
+            .iter()
+            .map(|&it| die_utilisation(asked, it))
+            .collect(),
+        write_cliffs: list_cliffs(&asked.drive, &spares),
         spare_figures: spares,
     })
 }
 
-fn of_spare(
-    asked: &Asked,
+fn figures_of_spare(
+    asked: &FlashRequest,
     spare: f64,
     policies: &[(&str, Policy)],
     hot: Option<(u8, u8)>,
 ) -> Result<SpareFigures, LaboratoryError> {
     let shares = hot.map(|(writes, space)| (f64::from(writes) / 100.0, f64::from(space) / 100.0));
-    let left = analytic::spare_after_trim(spare, asked.trimmed);
+    let left = analytic::spare_after_trim(spare, asked.trimmed_share);
     let policies = policies
         .iter()
         .map(|&(name, policy)| {
-            let model = written::amplification(asked, spare, policy, past(hot))
-                .map_err(|error| request(format!("--spare {spare}: {error}")))?;
-            let formula = formula(policy, left, asked.superblock_units, shares);
-            Ok(of_policy(name, formula, model, &asked.drive))
+            let model = written::simulate_amplification(asked, spare, policy, precondition(hot))
+                .map_err(|error| request_error(format!("--spare {spare}: {error}")))?;
+            let formula = amplification_formula(policy, left, asked.superblock_units, shares);
+            Ok(amplification_of_policy(name, formula, model, &asked.drive))
         })
         .collect::<Result<Vec<_>, LaboratoryError>>()?;
     Ok(SpareFigures {
@@ -100,7 +108,7 @@ fn of_spare(
     })
 }
 
-fn past(hot: Option<(u8, u8)>) -> Past {
+fn precondition(hot: Option<(u8, u8)>) -> Past {
     match hot {
         None => Past::Random,
         Some((writes_percent, space_percent)) => Past::HotCold {
@@ -112,7 +120,12 @@ fn past(hot: Option<(u8, u8)>) -> Past {
 
 /// Returns the write amplification by formula, if there is one. The formula for hot and cold writes
 /// assumes a single write frontier and collection of the oldest superblock.
-fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -> Option<f64> {
+fn amplification_formula(
+    policy: Policy,
+    spare: f64,
+    units: u32,
+    shares: Option<(f64, f64)>,
+) -> Option<f64> {
     match (policy, shares) {
         (Policy::Fifo, None) => Some(analytic::fifo(spare)),
         (Policy::Fifo, Some((writes, space))) => {
@@ -124,7 +137,7 @@ fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -
     }
 }
 
-fn of_policy(
+fn amplification_of_policy(
     name: &str,
     formula: Option<f64>,
     model: f64,
@@ -154,9 +167,9 @@ fn of_policy(
     }
 }
 
-fn dies_at(asked: &Asked, depth: u32) -> DieUtilisation {
+fn die_utilisation(asked: &FlashRequest, depth: u32) -> DieUtilisation {
     let (drive, dies) = (&asked.drive, f64::from(asked.drive.die_count));
-    let model = dies::busy(drive.die_count, depth, asked.seed);
+    let model = dies::simulate_busy_dies(drive.die_count, depth, asked.seed);
     DieUtilisation {
         queue_depth: depth,
         busy_dies_formula: analytic::utilisation_of(drive.die_count, depth, 0.0),
@@ -167,11 +180,11 @@ fn dies_at(asked: &Asked, depth: u32) -> DieUtilisation {
     }
 }
 
-fn cliffs(drive: &FlashDrive, spares: &[SpareFigures]) -> Vec<WriteCliff> {
+fn list_cliffs(drive: &FlashDrive, spares: &[SpareFigures]) -> Vec<WriteCliff> {
     // Bytes per microsecond are MB/s.
     let sequential = f64::from(drive.die_count) * drive.program_bytes as f64 / drive.program_us;
     let buffer = |name: String, out_mb_per_s: f64| {
-        cliff(
+        build_cliff(
             name,
             (drive.buffer_bytes, drive.arrival_mb_per_s),
             out_mb_per_s,
@@ -198,7 +211,7 @@ fn cliffs(drive: &FlashDrive, spares: &[SpareFigures]) -> Vec<WriteCliff> {
     }
     if drive.cache_bytes > 0 {
         let taken = drive.cache_mb_per_s.min(drive.arrival_mb_per_s);
-        cliffs.push(cliff(
+        cliffs.push(build_cliff(
             "SLC cache".to_owned(),
             (drive.cache_bytes, taken),
             0.0,
@@ -208,7 +221,7 @@ fn cliffs(drive: &FlashDrive, spares: &[SpareFigures]) -> Vec<WriteCliff> {
     cliffs
 }
 
-fn cliff(
+fn build_cliff(
     name: String,
     (bytes, in_mb_per_s): (u64, f64),
     out_mb_per_s: f64,
@@ -226,7 +239,7 @@ fn cliff(
     }
 }
 
-fn policy(name: &str) -> Result<Policy, LaboratoryError> {
+fn parse_policy(name: &str) -> Result<Policy, LaboratoryError> {
     match name {
         "fifo" => return Ok(Policy::Fifo),
         "greedy" => return Ok(Policy::Greedy),
@@ -238,30 +251,30 @@ fn policy(name: &str) -> Result<Policy, LaboratoryError> {
         .filter(|choices| (1..=1000).contains(choices))
         .map(Policy::Choices)
         .ok_or_else(|| {
-            request(format!(
+            request_error(format!(
                 "--policy {name} does not exist; give fifo, greedy, cost_benefit, or choices_1 to choices_1000"
             ))
         })
 }
 
-fn hot(text: &str) -> Result<(u8, u8), LaboratoryError> {
+fn parse_hot_shares(text: &str) -> Result<(u8, u8), LaboratoryError> {
     let percents = text.split_once('/').and_then(|(writes, space)| {
         let percent = |text: &str| text.trim().parse().ok().filter(|it| (1..=99).contains(it));
         Some((percent(writes)?, percent(space)?))
     });
     percents.ok_or_else(|| {
-        request(format!(
+        request_error(format!(
             "--hot {text}: give the percentage of the writes and that of the space that they go to, such as 90/10"
         ))
     })
 }
 
-fn request(text: String) -> LaboratoryError {
+fn request_error(text: String) -> LaboratoryError {
     LaboratoryError::Request(text)
 }
 
-fn check(asked: &Asked) -> Result<(), LaboratoryError> {
-    for &spare in &asked.spares {
+fn check_request(asked: &FlashRequest) -> Result<(), LaboratoryError> {
+    for &spare in &asked.spare_shares {
         let why = match spare {
             _ if spare <= 0.0 => {
                 "without over-provisioning, garbage collection could never free a superblock"
@@ -269,35 +282,38 @@ fn check(asked: &Asked) -> Result<(), LaboratoryError> {
             _ if spare >= 1.0 => "no space would be left for data, and nothing would be mapped",
             _ => "limit of the model's number of superblocks",
         };
-        in_range("--spare", spare, SPARES, why)?;
+        check_range("--spare", spare, SPARE_SHARE_RANGE, why)?;
     }
     let units = f64::from(asked.superblock_units);
-    let (least, most) = (f64::from(SUPERBLOCK_UNITS.0), f64::from(SUPERBLOCK_UNITS.1));
-    in_range(
+    let (least, most) = (
+        f64::from(SUPERBLOCK_UNITS_RANGE.0),
+        f64::from(SUPERBLOCK_UNITS_RANGE.1),
+    );
+    check_range(
         "--superblock-units",
         units,
         (least, most),
         "mapping units per superblock in the model",
     )?;
-    in_range(
+    check_range(
         "--trimmed",
-        asked.trimmed,
+        asked.trimmed_share,
         (0.0, 0.9),
         "share of the space that is trimmed; the rest is written",
     )?;
-    for &depth in &asked.depths {
+    for &depth in &asked.queue_depths {
         let most = f64::from(DEPTH_MAX);
-        in_range("--depth", f64::from(depth), (1.0, most), "reads in flight")?;
+        check_range("--depth", f64::from(depth), (1.0, most), "reads in flight")?;
     }
     check_drive(&asked.drive)
 }
 
 fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
     let dies = f64::from(drive.die_count);
-    in_range(
+    check_range(
         "--dies",
         dies,
-        (2.0, f64::from(DIES_MAX)),
+        (2.0, f64::from(DIE_COUNT_MAX)),
         "a queue needs two dies",
     )?;
     let units = (UNIT_BYTES as f64, 1e9);
@@ -365,12 +381,12 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
             "years of warranty",
         ),
     ] {
-        in_range(option, value, range, what)?;
+        check_range(option, value, range, what)?;
     }
     Ok(())
 }
 
-fn in_range(
+fn check_range(
     option: &str,
     value: f64,
     (least, most): (f64, f64),
@@ -380,7 +396,7 @@ fn in_range(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(request(format!(
+    Err(request_error(format!(
         "{option} {value}: {least} to {most} is allowed: {why}"
     )))
 }

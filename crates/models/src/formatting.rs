@@ -1,7 +1,7 @@
 //! Duration of formatting and verifying a drive by the controller of a modelled system.
 
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_analysis::formatting::FormattingTime;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::maintenance::{NoMaintenance, maintain};
@@ -13,12 +13,12 @@ use diskperf_timeline::Nanoseconds;
 ///
 /// Returns an error if the system or a setting is faulty, if the system has no such drive, or if
 /// nothing is known about its controller.
-pub fn formatting(
+pub fn estimate_formatting(
     catalogue: &Catalogue,
     (target, settings): (&str, &[Setting]),
     (drive, passes): (u32, u32),
 ) -> Result<FormattingTime, LaboratoryError> {
-    let computer = Computer::read(catalogue, target, settings)?;
+    let computer = ModelComputer::read_catalogue(catalogue, target, settings)?;
     let place = (drive as usize).wrapping_sub(1);
     let times = maintain(&computer.specification, place).map_err(|error| {
         LaboratoryError::Request(match error {

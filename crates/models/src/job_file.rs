@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 /// Reports whether the name of a suite or program is a job file: by its ending, because such a file
 /// exists, or because it is the text of one.
-pub fn is_named(name: &str) -> bool {
+pub fn names_job_file(name: &str) -> bool {
     if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
         return false;
     }
-    is_text(name) || has_name(name) || Path::new(name).is_file()
+    contains_job_text(name) || has_job_file_name(name) || Path::new(name).is_file()
 }
 
 /// Reports whether a name is the text of a job file. A name contains no line break.
-pub fn is_text(name: &str) -> bool {
+pub fn contains_job_text(name: &str) -> bool {
     name.contains('\n')
 }
 
-fn has_name(name: &str) -> bool {
+fn has_job_file_name(name: &str) -> bool {
     let extension = Path::new(name).extension();
     extension.is_some_and(|extension| {
         ["fio", "job", "ini"]
@@ -35,7 +35,7 @@ fn has_name(name: &str) -> bool {
 /// # Errors
 ///
 /// Returns all faults of the job file, with line and column.
-pub fn of_text(
+pub fn from_text(
     (name, text): (&str, &str),
     words: &[String],
     surroundings: &JobEnvironment,
@@ -67,6 +67,6 @@ pub fn log_paths(job: &JobDefinition) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Parses the text of a job file that was read.
-pub fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
+pub fn parse_text(text: &JobText) -> Result<JobFile, LaboratoryError> {
     fio_jobs::parse_stored_job(text).map_err(LaboratoryError::request)
 }

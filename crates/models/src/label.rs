@@ -7,15 +7,15 @@ use diskperf_catalogue::{Catalogue, Component};
 use diskperf_timeline::printable::{is_instruction, is_invisible};
 use diskperf_timeline::printable_line;
 
-const LONGEST: usize = 100;
+const LABEL_LENGTH_MAX: usize = 100;
 
 /// Verifies that a run with this label can be found by it.
 ///
 /// # Errors
 ///
 /// Returns the reason why it cannot, with a remedy.
-pub fn check(label: &str) -> Result<(), LaboratoryError> {
-    match obstacle(label) {
+pub fn check_label(label: &str) -> Result<(), LaboratoryError> {
+    match describe_obstacle(label) {
         None => Ok(()),
         Some(why) => Err(LaboratoryError::Request(format!(
             "--label {}: {why}; write another name, as `before-the-upgrade`",
@@ -27,7 +27,7 @@ pub fn check(label: &str) -> Result<(), LaboratoryError> {
     }
 }
 
-fn obstacle(label: &str) -> Option<String> {
+fn describe_obstacle(label: &str) -> Option<String> {
     let is = |what: &str| Some(what.to_owned());
     if label.is_empty() || label.trim() != label {
         return is("a label has text, and no space at its ends");
@@ -41,8 +41,8 @@ fn obstacle(label: &str) -> Option<String> {
             u32::from(hidden)
         ));
     }
-    if label.chars().count() > LONGEST {
-        return Some(format!("it is longer than {LONGEST} characters"));
+    if label.chars().count() > LABEL_LENGTH_MAX {
+        return Some(format!("it is longer than {LABEL_LENGTH_MAX} characters"));
     }
     if label == "last" {
         return is("`last` is always the newest run");
@@ -61,11 +61,11 @@ fn obstacle(label: &str) -> Option<String> {
             "it could be the beginning of a run's id, which has the digits 0 to 9 and a to f",
         );
     }
-    entry(label)
+    reserved_entry(label)
         .map(|kind| format!("it is the name of a {kind}, which `show` and `explain` take it for"))
 }
 
-fn entry(label: &str) -> Option<&'static str> {
+fn reserved_entry(label: &str) -> Option<&'static str> {
     if Suite::named(label, Medium::Directory).is_some() {
         return Some("suite");
     }
@@ -124,11 +124,11 @@ mod tests {
             ("\u{1b}[31mred", "cannot be printed"),
             ("fast\u{202e}wols", "cannot be printed"),
         ] {
-            let error = check(label).expect_err(label).to_string();
+            let error = check_label(label).expect_err(label).to_string();
             assert!(error.contains(why), "{label:?}: {error}");
             assert!(!error.contains(is_instruction), "{error:?}");
         }
-        assert!(check(&"x".repeat(LONGEST + 1)).is_err());
+        assert!(check_label(&"x".repeat(LABEL_LENGTH_MAX + 1)).is_err());
         for label in [
             "before",
             "vax",
@@ -138,7 +138,7 @@ mod tests {
             "A",
             "after the new firmware, 3fa8",
         ] {
-            assert!(check(label).is_ok(), "{label}");
+            assert!(check_label(label).is_ok(), "{label}");
         }
     }
 }

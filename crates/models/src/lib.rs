@@ -27,5 +27,5 @@ pub mod rig;
 pub mod tune;
 pub mod two_drives;
 
-pub use error::{LaboratoryError, Names, OverBudget};
-pub use observer::{Event, Nobody, Observer, Recorded, Source};
+pub use error::{LaboratoryError, OverBudget, StorageNames};
+pub use observer::{EventSource, Observer, ObserverEvent, RecordedEvent, SilentObserver};

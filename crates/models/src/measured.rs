@@ -1,6 +1,6 @@
 //! Work of one worker in one repetition, the same on real storage and on models.
 
-use crate::error::Names;
+use crate::error::StorageNames;
 use diskperf_battery::program::Input;
 use diskperf_battery::{
     Companies, Company, Job, Medium, Other, PipeEnd, Program, ProgramError, Step, Worker,
@@ -15,56 +15,56 @@ use std::borrow::Cow;
 
 /// A program with its parameters, ready to be repeated.
 #[derive(Clone, Copy)]
-pub struct Task<'a> {
+pub struct JobTask<'a> {
     /// Title of the program, with the parameters that distinguish it from its siblings.
     pub title: &'a str,
     /// Program that the task repeats.
     pub program: &'a Program,
     /// State of the page cache before the timed part.
-    pub cache: CacheMode,
+    pub cache_mode: CacheMode,
     /// Bytes that each worker of the program transfers.
     pub size_bytes: u64,
     /// Only drive that the program runs on; `None` for all drives.
-    pub drive: Option<u32>,
+    pub drive_index: Option<u32>,
     /// Whether an error of a job, or a block that differs from the written data, ends only its
     /// worker, as in fio. The error is then part of the measurement, and the other workers
     /// continue.
-    pub fails_alone: bool,
+    pub keeps_others_on_failure: bool,
 }
 
-impl<'a> Task<'a> {
+impl<'a> JobTask<'a> {
     /// Creates the task of a job in a run with this requested cache mode.
-    pub fn of(job: &'a Job, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
+    pub fn from_job(job: &'a Job, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
         Self {
             title,
             program: &job.program,
-            cache: job.program.cache_mode(asked),
+            cache_mode: job.program.cache_mode(asked),
             size_bytes,
-            drive: None,
-            fails_alone: false,
+            drive_index: None,
+            keeps_others_on_failure: false,
         }
     }
 
     /// Creates the tasks of all jobs of a step, each with its title and its size.
-    pub fn of_step(
+    pub fn list_of_step(
         step: &'a Step,
         (titles, sizes_bytes): (&'a [String], &[u64]),
         asked: CacheMode,
     ) -> Vec<Self> {
         let jobs = step.jobs.iter().zip(titles).zip(sizes_bytes);
-        jobs.map(|((job, title), size_bytes)| Self::of(job, title, asked, *size_bytes))
+        jobs.map(|((job, title), size_bytes)| Self::from_job(job, title, asked, *size_bytes))
             .collect()
     }
 }
 
 /// Storage that the workers of a program use.
-pub struct Ground {
+pub struct StorageSetup {
     /// Kind of storage on each drive: directory, file or device.
-    pub drives: Vec<Medium>,
+    pub drive_media: Vec<Medium>,
     /// Directory for the files in each file system.
-    pub folder: &'static str,
+    pub folder_name: &'static str,
     /// Mount that serves as the other file system.
-    pub other: Option<Other>,
+    pub other_medium: Option<Other>,
     /// Seed of the run, from which the workers' seeds are derived.
     pub seed: u64,
     /// Whether the caches of the whole machine are dropped before each repetition.
@@ -73,57 +73,58 @@ pub struct Ground {
 
 /// Work that is assigned to one worker of a repetition.
 #[derive(Clone)]
-pub struct Assignment {
+pub struct WorkerAssignment {
     /// Index of the worker's task among those that run at the same time.
-    pub task: usize,
+    pub task_index: usize,
     /// Title of the worker's task.
     pub title: String,
     /// Program that the worker runs.
     pub program: Program,
-    cache: CacheMode,
+    cache_mode: CacheMode,
     /// Worker that runs the program, with its drive.
     pub worker: Worker,
     /// Inputs whose cache residency this worker reports. If several workers read one file, the
     /// first reports it.
-    inputs: Vec<Input>,
+    input_files: Vec<Input>,
     /// Whether this worker drops the machine's caches for all: the first worker of the first drive.
     drop_all_caches: bool,
     /// Whether an error of a job, or a block that differs, ends only this worker.
-    fails_alone: bool,
+    keeps_others_on_failure: bool,
 }
 
-impl Assignment {
+impl WorkerAssignment {
     /// Reports whether the measurement up to this error is a result. It is for a job, as in fio,
     /// and for blocks that differ, because all blocks were read by then.
-    fn measures_up_to(&self, error: &ProgramError) -> bool {
+    fn keeps_measure_after(&self, error: &ProgramError) -> bool {
         self.program.fio_job().is_some() || matches!(error, ProgramError::Corrupt(_))
     }
 
     /// Returns the error that ends only this worker, if there is one, or as an error the one that
     /// ends all workers.
-    fn failure_alone(
+    fn failure_of_worker(
         &self,
         outcome: Result<(), ProgramError>,
     ) -> Result<Option<ProgramError>, ProgramError> {
         match outcome {
             Ok(()) => Ok(None),
             Err(error @ ProgramError::System(Error::Interrupted | Error::PeerFailed)) => Err(error),
-            Err(error) if self.fails_alone && self.measures_up_to(&error) => Ok(Some(error)),
+            Err(error) if self.keeps_others_on_failure && self.keeps_measure_after(&error) => {
+                Ok(Some(error))
+            }
             Err(error) => Err(error),
         }
     }
 }
 
 /// Measurement of one worker, and the error that ended it.
-pub struct Outcome {
-    /// Start of the timed measurement, on the worker's clock.
+pub struct WorkerOutcome {
     origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
     failure: Option<ProgramError>,
 }
 
-impl Outcome {
+impl WorkerOutcome {
     /// Returns the start and end of the worker's timed part, for recorders that listened meanwhile.
     pub fn timed_part(&self, thread: u32) -> TimedPart {
         let opened = self.origin + self.measure.started;
@@ -135,19 +136,20 @@ impl Outcome {
     }
 }
 
-impl Ground {
+impl StorageSetup {
     /// Creates the assignments of tasks that run at the same time, on all their drives.
-    pub fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
-        let mut assignments: Vec<Assignment> = Vec::new();
+    pub fn list_assignments(&self, tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment> {
+        let mut assignments: Vec<WorkerAssignment> = Vec::new();
         let companies = Companies::default();
         for (number, task) in tasks.iter().enumerate() {
-            for (drive, medium) in (0..).zip(&self.drives) {
-                if task.drive.is_some_and(|only| only != drive) {
+            for (drive, medium) in (0..).zip(&self.drive_media) {
+                if task.drive_index.is_some_and(|only| only != drive) {
                     continue;
                 }
                 for index in 0..task.program.workers() {
                     let place = (drive, *medium);
-                    let mut one = self.assignment((number, *task), place, index, &assignments);
+                    let mut one =
+                        self.build_assignment((number, *task), place, index, &assignments);
                     one.worker.company = companies.seat(drive);
                     assignments.push(one);
                 }
@@ -156,35 +158,35 @@ impl Ground {
         assignments
     }
 
-    fn assignment(
+    fn build_assignment(
         &self,
-        (number, task): (usize, Task<'_>),
+        (number, task): (usize, JobTask<'_>),
         (drive, medium): (u32, Medium),
         index: u32,
-        earlier: &[Assignment],
-    ) -> Assignment {
+        earlier: &[WorkerAssignment],
+    ) -> WorkerAssignment {
         let on_drive = earlier.iter().filter(|one| one.worker.drive == drive);
-        let worker = self.worker(task, (drive, medium), (index, on_drive.count() as u64));
-        let taken = |input: &Input| earlier.iter().any(|one| one.inputs.contains(input));
+        let worker = self.build_worker(task, (drive, medium), (index, on_drive.count() as u64));
+        let taken = |input: &Input| earlier.iter().any(|one| one.input_files.contains(input));
         let mut inputs = task.program.inputs(&worker);
         inputs.retain(|input| !taken(input));
-        Assignment {
-            task: number,
+        WorkerAssignment {
+            task_index: number,
             title: task.title.to_owned(),
             program: task.program.clone(),
-            cache: task.cache,
+            cache_mode: task.cache_mode,
             worker,
-            inputs,
+            input_files: inputs,
             drop_all_caches: self.drop_all_caches && earlier.is_empty(),
-            fails_alone: task.fails_alone,
+            keeps_others_on_failure: task.keeps_others_on_failure,
         }
     }
 
     /// Creates a worker. `index` numbers it within its task on its drive, `stream` among all
     /// workers of the drive.
-    fn worker(
+    fn build_worker(
         &self,
-        task: Task<'_>,
+        task: JobTask<'_>,
         (drive, medium): (u32, Medium),
         (index, stream): (u32, u64),
     ) -> Worker {
@@ -192,10 +194,10 @@ impl Ground {
             index,
             drive,
             medium,
-            folder: self.folder,
-            other: self.other,
+            folder: self.folder_name,
+            other: self.other_medium,
             size_bytes: task.size_bytes,
-            direct: task.cache == CacheMode::Direct,
+            direct: task.cache_mode == CacheMode::Direct,
             // Workers draw from streams of their own: a golden-ratio step
             // keeps their seeds apart.
             seed: self.seed.wrapping_add(
@@ -208,37 +210,37 @@ impl Ground {
 }
 
 /// Pipes of a repetition, while they are distributed to its workers.
-pub struct Pipes<End> {
-    to_read: Option<End>,
+pub struct PipeEnds<End> {
+    read_end: Option<End>,
 }
 
-impl<End> Default for Pipes<End> {
+impl<End> Default for PipeEnds<End> {
     fn default() -> Self {
-        Self { to_read: None }
+        Self { read_end: None }
     }
 }
 
-impl<End> Pipes<End> {
+impl<End> PipeEnds<End> {
     /// Returns the pipe end of a worker, if it has one. Workers come in order: on each drive, the
     /// one that writes, for which the pipe is made, comes before the one that reads.
     ///
     /// # Errors
     ///
     /// Returns an error if the pipe cannot be made.
-    pub fn end<E>(
+    pub fn take_end<E>(
         &mut self,
-        assignment: &Assignment,
+        assignment: &WorkerAssignment,
         make: impl FnOnce() -> Result<(End, End), E>,
     ) -> Result<Option<End>, E> {
         match assignment.program.pipe_end(&assignment.worker) {
             None => Ok(None),
             Some(PipeEnd::Write) => {
                 let (read, write) = make()?;
-                self.to_read = Some(read);
+                self.read_end = Some(read);
                 Ok(Some(write))
             }
             Some(PipeEnd::Read) => {
-                let end = self.to_read.take();
+                let end = self.read_end.take();
                 Ok(Some(end.expect("who writes comes before who reads")))
             }
         }
@@ -246,22 +248,22 @@ impl<End> Pipes<End> {
 }
 
 /// Performs the work of one worker in one repetition, on real storage or on a model.
-pub async fn measured(
+pub async fn measure_worker(
     system: &mut System,
-    assignment: &Assignment,
+    assignment: &WorkerAssignment,
     buffer: &mut Buffer,
-) -> Result<Outcome, ProgramError> {
-    let Assignment {
+) -> Result<WorkerOutcome, ProgramError> {
+    let WorkerAssignment {
         program,
-        cache,
+        cache_mode: cache,
         worker,
-        inputs,
+        input_files: inputs,
         drop_all_caches,
         ..
     } = assignment;
     let mut program = program.clone();
     let prepared = program.prepare(system, worker).await;
-    let mut failure = assignment.failure_alone(prepared)?;
+    let mut failure = assignment.failure_of_worker(prepared)?;
     system.barrier().await?;
     program.survey(system, worker).await?;
     if *drop_all_caches {
@@ -272,9 +274,9 @@ pub async fn measured(
     for input in inputs {
         // What is not there is in no cache: an image that a system has no need
         // of, since its drives can be read.
-        let ready = unless_absent(make_ready(system, input, *cache).await)?;
+        let ready = none_if_absent(prepare_caches(system, input, *cache).await)?;
         residencies.push(if ready.is_some() && input.read {
-            residency(system, input).await?
+            measure_residency(system, input).await?
         } else {
             None
         });
@@ -286,7 +288,9 @@ pub async fn measured(
         .await?;
     system.start_measuring(origin)?;
     match failure {
-        None => failure = assignment.failure_alone(program.run(system, worker, buffer).await)?,
+        None => {
+            failure = assignment.failure_of_worker(program.run(system, worker, buffer).await)?
+        }
         Some(_) => {
             worker.company.leave();
             system.give_notice();
@@ -301,12 +305,12 @@ pub async fn measured(
     measure.payload_bytes = program.payload_bytes(worker, &measure);
     for (input, residency) in inputs.iter().zip(&mut residencies) {
         if let Some(before) = residency.take() {
-            *residency = residency_after(system, input, before).await?;
+            *residency = measure_residency_after(system, input, before).await?;
         }
     }
     system.close_all().await;
     let residency = sum_residency(residencies.into_iter().flatten());
-    Ok(Outcome {
+    Ok(WorkerOutcome {
         origin,
         measure,
         residency,
@@ -314,7 +318,7 @@ pub async fn measured(
     })
 }
 
-fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
+fn none_if_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
     match result {
         Ok(()) => Ok(Some(())),
         Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => Ok(None),
@@ -322,23 +326,23 @@ fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, Program
     }
 }
 
-async fn make_ready(
+async fn prepare_caches(
     system: &mut System,
     input: &Input,
     cache: CacheMode,
 ) -> Result<(), ProgramError> {
     match cache {
         CacheMode::Cold | CacheMode::Direct => Ok(system.drop_cached(&input.path).await?),
-        CacheMode::Warm => warm(system, input).await,
+        CacheMode::Warm => warm_cache(system, input).await,
     }
 }
 
 /// Reads an input into the page cache, again if the kernel has already dropped part of it. The file
 /// stays open, because a block device loses its pages when nobody has it open.
-async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
+async fn warm_cache(system: &mut System, input: &Input) -> Result<(), ProgramError> {
     let mut buffer = vec![0; 1 << 20];
     let file = system.open(&input.path, Open::READ).await?;
-    for _ in 0..WARMING_PASSES {
+    for _ in 0..WARM_UP_PASSES_MAX {
         let resident = system
             .resident_bytes(&input.path, input.length_bytes)
             .await?;
@@ -360,9 +364,12 @@ async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
 
 /// Number of warming passes. The first fills the cache; the second restores pages that were dropped
 /// meanwhile. An input that two passes cannot cache does not fit.
-const WARMING_PASSES: u32 = 2;
+const WARM_UP_PASSES_MAX: u32 = 2;
 
-async fn residency(system: &mut System, input: &Input) -> Result<Option<Residency>, ProgramError> {
+async fn measure_residency(
+    system: &mut System,
+    input: &Input,
+) -> Result<Option<Residency>, ProgramError> {
     let resident = system
         .resident_bytes(&input.path, input.length_bytes)
         .await?;
@@ -375,7 +382,7 @@ async fn residency(system: &mut System, input: &Input) -> Result<Option<Residenc
 
 /// Returns the residency of an input after it was read; `None` if another worker has unlinked the
 /// file.
-async fn residency_after(
+async fn measure_residency_after(
     system: &mut System,
     input: &Input,
     before: Residency,
@@ -392,7 +399,7 @@ async fn residency_after(
 
 /// Returns a note on a result whose workers mostly waited for their turn to start: its elapsed time
 /// is that of the program's own delay.
-pub fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String> {
+pub fn describe_stagger(program: &Program, result: &ProgramResult) -> Option<String> {
     let waited = program.last_start();
     let elapsed = result.kept().map(Repetition::elapsed).max()?;
     (waited.0 * 2 > elapsed.0).then(|| {
@@ -405,19 +412,19 @@ pub fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String>
 }
 
 /// Returns the reason why requests could not be submitted in the best way; `None` if they were.
-pub fn engine_note(result: &ProgramResult) -> Option<String> {
+pub fn describe_engine_fallback(result: &ProgramResult) -> Option<String> {
     let mut loads = result.repetitions.iter().flat_map(Repetition::loads);
     loads.find_map(|load| load.engine_note.clone())
 }
 
 /// Returns notes on the end of a program for its readers: errors and other remarks of the workers
 /// in the last repetition, without duplicates, and the verified data.
-pub fn end_notes(result: &ProgramResult) -> Vec<String> {
+pub fn list_end_notes(result: &ProgramResult) -> Vec<String> {
     let last = result.repetitions.last();
     let notes = last.into_iter().flat_map(Repetition::loads);
     let mut notes: Vec<String> = notes.filter_map(|load| load.end_note.clone()).collect();
     notes.dedup();
-    notes.extend(last.and_then(errors_note));
+    notes.extend(last.and_then(describe_errors));
     let mut failures: Vec<_> = last.into_iter().flat_map(Repetition::failures).collect();
     failures.dedup();
     notes.extend(
@@ -425,11 +432,11 @@ pub fn end_notes(result: &ProgramResult) -> Vec<String> {
             .iter()
             .map(|failure| format!("failed: {}", failure.message)),
     );
-    notes.extend(verified_note(result));
+    notes.extend(describe_verification(result));
     notes
 }
 
-fn errors_note(repetition: &Repetition) -> Option<String> {
+fn describe_errors(repetition: &Repetition) -> Option<String> {
     let failed = || repetition.loads().filter(|load| load.errors > 0);
     let count: u64 = failed().map(|load| load.errors).sum();
     let first = Errno::from_number(failed().next()?.first_error as i32);
@@ -439,7 +446,7 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
 }
 
 /// Returns a note on the data that was read back and compared, in all repetitions.
-fn verified_note(result: &ProgramResult) -> Option<String> {
+fn describe_verification(result: &ProgramResult) -> Option<String> {
     let of_each = result.repetitions.iter().filter_map(Repetition::verified);
     let of_each: Vec<Verified> = of_each.collect();
     let verified = Verified::sum(&of_each)?;
@@ -485,14 +492,15 @@ fn verified_note(result: &ProgramResult) -> Option<String> {
 
 /// Share of the offered rate below which a note says that completions did not keep up with
 /// arrivals.
-const KEPT_UP: f64 = 0.95;
+const ARRIVALS_KEPT_SHARE_MIN: f64 = 0.95;
 
 /// Returns a note if completions did not keep up with arrivals.
-pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
+pub fn describe_late_arrivals(result: &ProgramResult) -> Option<String> {
     let asked: f64 = result.parameters.get("rate_iops")?.parse().ok()?;
     let short = |one: &Repetition| {
         let wanted = asked * one.workers.len() as f64;
-        Some((one.iops()?, wanted)).filter(|(iops, wanted)| *iops < KEPT_UP * wanted)
+        Some((one.iops()?, wanted))
+            .filter(|(iops, wanted)| *iops < ARRIVALS_KEPT_SHARE_MIN * wanted)
     };
     let (iops, wanted) = result.kept().find_map(short)?;
     let unfinished = result.kept().flat_map(Repetition::loads);
@@ -514,16 +522,16 @@ pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
 }
 
 /// Reason why a repetition did not complete.
-pub struct Failure {
+pub struct WorkerError {
     /// Title of the task that failed.
     pub title: String,
     /// Error that made the task fail.
     pub error: ProgramError,
 }
 
-impl Failure {
+impl WorkerError {
     /// Creates the failure that kept all workers from running.
-    pub fn of_all(assignments: &[Assignment], error: ProgramError) -> Self {
+    pub fn from_assignments(assignments: &[WorkerAssignment], error: ProgramError) -> Self {
         let first = assignments.first();
         Self {
             title: first.map_or_else(String::new, |one| one.title.clone()),
@@ -534,27 +542,29 @@ impl Failure {
 
 /// Combines the outcomes of all workers to a repetition of each task. Otherwise it returns the
 /// first error, preferring one that is not merely the consequence of another worker's.
-pub fn collect(
-    (assignments, names): (&[Assignment], &Names),
-    outcomes: Vec<Result<Outcome, ProgramError>>,
-) -> Result<Vec<Repetition>, Failure> {
+pub fn collect_repetitions(
+    (assignments, names): (&[WorkerAssignment], &StorageNames),
+    outcomes: Vec<Result<WorkerOutcome, ProgramError>>,
+) -> Result<Vec<Repetition>, WorkerError> {
     let consequence =
         |error: &ProgramError| matches!(error, ProgramError::System(Error::PeerFailed));
-    let tasks = assignments.iter().map(|one| one.task + 1).max();
+    let tasks = assignments.iter().map(|one| one.task_index + 1).max();
     let mut repetitions = vec![Repetition::default(); tasks.unwrap_or(0)];
     let mut residencies = vec![Vec::new(); repetitions.len()];
-    let mut failure: Option<Failure> = None;
+    let mut failure: Option<WorkerError> = None;
     for (assignment, outcome) in assignments.iter().zip(outcomes) {
         match outcome {
             Ok(mut outcome) => {
                 let failure = outcome.failure.as_ref();
                 outcome.measure.failure = failure.map(|error| names.worker_failure(error));
-                repetitions[assignment.task].workers.push(outcome.measure);
-                residencies[assignment.task].extend(outcome.residency);
+                repetitions[assignment.task_index]
+                    .workers
+                    .push(outcome.measure);
+                residencies[assignment.task_index].extend(outcome.residency);
             }
             Err(error) if failure.as_ref().is_none_or(|one| consequence(&one.error)) => {
                 let title = assignment.title.clone();
-                failure = Some(Failure { title, error });
+                failure = Some(WorkerError { title, error });
             }
             Err(_) => {}
         }
@@ -569,7 +579,7 @@ pub fn collect(
 }
 
 /// Combines the measurements of simultaneous tasks to a single repetition.
-pub fn together(repetitions: &[Repetition]) -> Cow<'_, Repetition> {
+pub fn merge_repetitions(repetitions: &[Repetition]) -> Cow<'_, Repetition> {
     if let [one] = repetitions {
         return Cow::Borrowed(one);
     }

@@ -35,7 +35,7 @@ pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryErro
 /// # Errors
 ///
 /// Returns the error of the first text that is no setting.
-pub fn settings(typed: &[String]) -> Result<Vec<Setting>, LaboratoryError> {
+pub fn parse_settings(typed: &[String]) -> Result<Vec<Setting>, LaboratoryError> {
     let parsed = typed.iter().map(|setting| Setting::parse(setting));
     Ok(parsed.collect::<Result<_, _>>()?)
 }

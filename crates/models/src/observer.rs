@@ -8,7 +8,7 @@ use diskperf_timeline::{
 use std::sync::Arc;
 
 /// An event of a run that is reported to its observer.
-pub enum Event<'a> {
+pub enum ObserverEvent<'a> {
     /// Start of a run.
     RunStarted(&'a Run),
     /// A step started: a program, or several that run at the same time.
@@ -22,7 +22,7 @@ pub enum Event<'a> {
         of: usize,
     },
     /// A pilot run started, which finds the size of a program.
-    Pilot {
+    PilotFinished {
         /// Size that the pilot tries, in bytes.
         size_bytes: u64,
     },
@@ -40,9 +40,9 @@ pub enum Event<'a> {
         workers: &'a [Arc<WorkerProgress>],
     },
     /// Events of the block layer in the repetition that is about to end.
-    BlockLayer(BlockTrace),
+    BlockTraceRecorded(BlockTrace),
     /// Requests that the storage received, if they are recorded.
-    Recorded(Recorded<'a>),
+    RequestsRecorded(RecordedEvent<'a>),
     /// A repetition ended, for each program that ran at the same time.
     RepetitionFinished(&'a [Repetition]),
     /// A block of an A/B measurement ended.
@@ -51,7 +51,6 @@ pub enum Event<'a> {
         title: &'a str,
         /// Number of the program's blocks so far.
         blocks: u32,
-        /// Ratio of the rate of B to that of A.
         ratio: Option<f64>,
         /// Confidence interval of the ratio, lower end first; `None` while there are too few
         /// blocks.
@@ -74,38 +73,38 @@ pub enum Event<'a> {
 
 /// An event in the recording of requests to storage. Requests outside of timed parts are included,
 /// because they may have been issued in an earlier one.
-pub enum Recorded<'a> {
+pub enum RecordedEvent<'a> {
     /// Start of a new source of requests, whose devices share one clock; or the reason why none can
     /// be recorded.
-    From(Result<&'a Source, &'a str>),
+    SourceOpened(Result<&'a EventSource, &'a str>),
     /// Current names of the source's devices, all distinct: the earlier ones, followed by new ones.
-    Devices(&'a [String]),
+    DevicesNamed(&'a [String]),
     /// Start of a timed part, at this time of the source's clock.
-    Begins(Nanoseconds),
+    RecordingStarted(Nanoseconds),
     /// Requests that were issued or completed.
-    Events(&'a [DeviceEvent]),
+    RequestEvents(&'a [DeviceEvent]),
     /// End of the timed part, at this time of the source's clock.
-    Ends(Nanoseconds),
+    RecordingEnded(Nanoseconds),
 }
 
 /// Source of recorded requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct EventSource {
     /// Names of the devices, all distinct, by index.
     pub devices: Vec<String>,
     /// Description of the requests, for readers of the trace.
-    pub what: String,
+    pub description: String,
 }
 
 /// Receiver of a run's events.
 pub trait Observer {
     /// Receives an event of the run.
-    fn handle_event(&mut self, event: Event<'_>);
+    fn handle_event(&mut self, event: ObserverEvent<'_>);
 }
 
 /// Observer that ignores all events.
-pub struct Nobody;
+pub struct SilentObserver;
 
-impl Observer for Nobody {
-    fn handle_event(&mut self, _event: Event<'_>) {}
+impl Observer for SilentObserver {
+    fn handle_event(&mut self, _event: ObserverEvent<'_>) {}
 }

@@ -27,24 +27,24 @@ pub use model::ModelPlan;
 /// Returns the faults of the experiment, and an error for a target that is no modelled system.
 pub fn plan(experiment: &Experiment, files: &dyn Files) -> Result<Vec<ModelPlan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
-        label::check(label)?;
+        label::check_label(label)?;
     }
-    let read = files.named_by(experiment)?;
+    let read = files.read_named(experiment)?;
     let experiment = read.as_ref().unwrap_or(experiment);
     model::check_options(experiment, true)?;
     let targets = experiment.targets.iter();
     targets
-        .map(|target| model::plan(experiment, target, files))
+        .map(|target| model::plan_model(experiment, target, files))
         .collect()
 }
 
 /// Reason why a system cannot read `/dev/bnull`, a block device of length 0.
-pub const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
+pub const NO_EMPTY_DEVICE_MESSAGE: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
 
 /// Selects the steps that can run on a target, and returns notes on the others. A suite continues
 /// without them, but a program that the user named must run. Simultaneous jobs run together or not
 /// at all.
-pub fn leave_out(
+pub fn remove_steps(
     (suite, target): (&str, &str),
     steps: Vec<Step>,
     obstacle: impl Fn(&Job) -> Option<String>,
@@ -55,8 +55,8 @@ pub fn leave_out(
         match step.jobs.iter().find_map(&obstacle) {
             None => kept.push(step),
             Some(obstacle) => match obstacles.iter_mut().find(|(known, _)| *known == obstacle) {
-                Some((_, titles)) => titles.push(step_title(&step)),
-                None => obstacles.push((obstacle, vec![step_title(&step)])),
+                Some((_, titles)) => titles.push(format_step_title(&step)),
+                None => obstacles.push((obstacle, vec![format_step_title(&step)])),
             },
         }
     }
@@ -78,7 +78,7 @@ pub fn leave_out(
 
 /// Returns the bytes of all files that jobs keep on a target together. `own` returns the name and
 /// size of a program's own file. Jobs that name the same file share it.
-pub fn files_bytes<'a>(
+pub fn total_file_bytes<'a>(
     jobs: impl Iterator<Item = &'a Job>,
     medium: Medium,
     own: impl Fn(&'a Job) -> (&'static str, u64),
@@ -111,24 +111,24 @@ pub fn files_bytes<'a>(
 }
 
 /// Returns the title of a step: the titles of its first jobs.
-pub fn step_title(step: &Step) -> String {
-    let titles = titles(step);
-    let shown = titles[..titles.len().min(TITLES_SHOWN)].join(" + ");
-    match titles.len().saturating_sub(TITLES_SHOWN) {
+pub fn format_step_title(step: &Step) -> String {
+    let titles = list_titles(step);
+    let shown = titles[..titles.len().min(TITLES_SHOWN_MAX)].join(" + ");
+    match titles.len().saturating_sub(TITLES_SHOWN_MAX) {
         0 => shown,
         more => format!("{shown} + {more} more"),
     }
 }
 
-const TITLES_SHOWN: usize = 4;
+const TITLES_SHOWN_MAX: usize = 4;
 
 /// Returns the title of each job of a step.
-pub fn titles(step: &Step) -> Vec<String> {
-    step.jobs.iter().map(title).collect()
+pub fn list_titles(step: &Step) -> Vec<String> {
+    step.jobs.iter().map(format_title).collect()
 }
 
 /// Describes the maximum number of runs of a program.
-pub fn times(repetitions_max: u32) -> String {
+pub fn format_repetitions(repetitions_max: u32) -> String {
     match repetitions_max {
         1 => "once".to_owned(),
         count => format!("up to {count} times"),
@@ -137,23 +137,23 @@ pub fn times(repetitions_max: u32) -> String {
 
 /// Returns a text such as `, spread over 256 MiB` for a job whose size does not tell the range of
 /// its requests.
-pub fn spread_over(job: &Job) -> String {
+pub fn describe_drives(job: &Job) -> String {
     job.area_bytes().map_or(String::new(), |bytes| {
         format!(", spread over {}", format_size(bytes))
     })
 }
 
 /// Returns the title of a job for users.
-pub fn title(job: &Job) -> String {
-    titled(job, &job.values()).title()
+pub fn format_title(job: &Job) -> String {
+    to_titled(job, &job.values()).title()
 }
 
 /// Returns the name of a job's program, with the parameters that distinguish it from its siblings.
-pub fn key(job: &Job) -> String {
-    titled(job, &job.values()).key()
+pub fn job_key(job: &Job) -> String {
+    to_titled(job, &job.values()).key()
 }
 
-fn titled<'a>(job: &'a Job, parameters: &'a BTreeMap<String, String>) -> Titled<'a> {
+fn to_titled<'a>(job: &'a Job, parameters: &'a BTreeMap<String, String>) -> Titled<'a> {
     Titled {
         program: job.name(),
         parameters,

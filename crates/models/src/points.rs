@@ -7,12 +7,12 @@
 
 use crate::error::LaboratoryError;
 use crate::files::NoFiles;
-use crate::model::bench::Bench;
-use crate::model::counts::Counts;
-use crate::model::run::{stand, task, usage};
+use crate::model::bench::ModelBench;
+use crate::model::counts::MachineCounts;
+use crate::model::run::{bench_usage, build_task, describe_setup};
 use crate::model::version::{MODEL_VERSION, fingerprint};
-use crate::plan::model::{check_name, plan_of_point};
-use crate::plan::{ModelPlan, key};
+use crate::plan::model::{check_system_name, plan_point};
+use crate::plan::{ModelPlan, job_key};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_analysis::summary::ResultSummary;
@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Part of a parameter study that all points share: catalogue, system and experiment.
 #[derive(Clone, Debug)]
-pub struct Study {
+pub struct ModelStudy {
     /// Catalogue in which the system is looked up.
     pub catalogue: Catalogue,
     /// Name of the modelled system that all points use.
@@ -39,7 +39,7 @@ pub struct Study {
 
 /// Part of a parameter study that differs from point to point: settings and seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Point {
+pub struct StudyPoint {
     /// Settings of the point, applied after those of the study.
     pub settings: Vec<Setting>,
     /// Seed of all random choices of the point.
@@ -51,15 +51,15 @@ pub struct Point {
 /// Rates and shares are those of a run: the protocol's statistic over the repetitions that count.
 /// All other figures are those of the median repetition among them, by elapsed time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ProgramFigures {
+pub struct StudyFigures {
     /// Name of the program, with the parameters that distinguish it from its siblings in the suite.
     pub program: String,
     /// Kind and block size of the file system.
     pub filesystem: String,
     /// Number of drives that ran the program together.
-    pub drives: u32,
+    pub drive_count: u32,
     /// Number of repetitions whose results count.
-    pub kept: u32,
+    pub kept_count: u32,
     /// Rate until the last call returned, in KB/s.
     pub kb_per_s: f64,
     /// Rate until all data was synced, in KB/s.
@@ -67,14 +67,14 @@ pub struct ProgramFigures {
     /// CPU time of the programs in percent of the elapsed time, counted by clock ticks.
     pub cpu_percent: f64,
     /// Time from the start of the first call to the end of the last.
-    pub elapsed: Nanoseconds,
+    pub elapsed_time: Nanoseconds,
     /// Time from the start of the first call until all data was synced.
-    pub durable: Option<Nanoseconds>,
+    pub durable_elapsed_time: Option<Nanoseconds>,
     /// CPU time of the programs in the median repetition.
-    pub cpu: Nanoseconds,
+    pub cpu_time: Nanoseconds,
     /// Busy time of the processor in the whole repetition, for all purposes. It includes the
     /// preparation and sync of files.
-    pub processor: Nanoseconds,
+    pub processor_busy_time: Nanoseconds,
     /// Bytes transferred that count for the rate in KB/s.
     pub payload_bytes: u64,
     /// Bytes that read calls returned.
@@ -82,11 +82,11 @@ pub struct ProgramFigures {
     /// Bytes that write calls accepted.
     pub written_bytes: u64,
     /// Number of read and write calls of the program.
-    pub calls: u64,
+    pub call_count: u64,
     /// Requests that the drives completed in the whole repetition.
-    pub requests: u64,
+    pub request_count: u64,
     /// Requests of the whole repetition that lost an avoidable revolution.
-    pub missed: u64,
+    pub missed_revolution_count: u64,
     /// 99th percentile of the response times of read calls, in nanoseconds; `None` without read
     /// calls. Studies optimise it, so it is given for few calls as well.
     pub read_p99_ns: Option<u64>,
@@ -102,7 +102,10 @@ pub struct ProgramFigures {
 /// # Errors
 ///
 /// Returns an error with the nearest name if the catalogue does not have the system.
-pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String), LaboratoryError> {
+pub fn study_identity(
+    catalogue: &Catalogue,
+    target: &str,
+) -> Result<(String, String), LaboratoryError> {
     let system = catalogue
         .resolve(target, &[])
         .map_err(LaboratoryError::catalogue)?;
@@ -113,14 +116,14 @@ pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String),
     Ok((MODEL_VERSION.to_owned(), hash))
 }
 
-impl Study {
+impl ModelStudy {
     /// Verifies that the system exists, before any point is run.
     ///
     /// # Errors
     ///
     /// Returns an error with the nearest name if the catalogue does not have the system.
-    pub fn check(&self) -> Result<(), LaboratoryError> {
-        check_name(&self.catalogue, &self.target, Path::new(&self.target))
+    pub fn check_study(&self) -> Result<(), LaboratoryError> {
+        check_system_name(&self.catalogue, &self.target, Path::new(&self.target))
     }
 
     /// Runs the programs of a point, one after the other on one machine.
@@ -129,79 +132,83 @@ impl Study {
     ///
     /// Returns an error for settings that the system or the programs do not have or cannot accept,
     /// and the error of a program; [`LaboratoryError::Interrupted`] once `stop` is set.
-    pub fn run(
+    pub fn run_point(
         &self,
-        point: &Point,
+        point: &StudyPoint,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Vec<ProgramFigures>, LaboratoryError> {
-        let plan = self.plan(point)?;
-        let bench = Bench::build(&plan.computers[0].specification, usage(&plan, stop))?;
+    ) -> Result<Vec<StudyFigures>, LaboratoryError> {
+        let plan = self.plan_point(point)?;
+        let bench = ModelBench::build(&plan.computers[0].specification, bench_usage(&plan, stop))?;
         let jobs = plan.suite.jobs();
-        jobs.map(|job| self.figures(&plan, job, (point, &bench)))
+        jobs.map(|job| self.point_figures(&plan, job, (point, &bench)))
             .collect()
     }
 
-    fn plan(&self, point: &Point) -> Result<ModelPlan, LaboratoryError> {
+    fn plan_point(&self, point: &StudyPoint) -> Result<ModelPlan, LaboratoryError> {
         let mut experiment = self.experiment.clone();
         experiment.settings.extend(point.settings.iter().cloned());
         experiment.seed = point.seed;
-        plan_of_point((&experiment, &NoFiles), &self.catalogue, &self.target)
+        plan_point((&experiment, &NoFiles), &self.catalogue, &self.target)
     }
 
-    fn figures(
+    fn point_figures(
         &self,
         plan: &ModelPlan,
         job: &Job,
-        (point, bench): (&Point, &Bench),
-    ) -> Result<ProgramFigures, LaboratoryError> {
-        let title = key(&without(job, &point.settings));
-        let task = task(plan, job, &title);
+        (point, bench): (&StudyPoint, &ModelBench),
+    ) -> Result<StudyFigures, LaboratoryError> {
+        let title = job_key(&without_settings(job, &point.settings));
+        let task = build_task(plan, job, &title);
         let protocol = plan.suite.protocol_of(job);
         let mut counts = Vec::new();
-        let mut before = Counts::of(bench);
+        let mut before = MachineCounts::from_bench(bench);
         let repetitions = repeat_unobserved(bench, (task, protocol), |_| {
-            let now = Counts::of(bench);
+            let now = MachineCounts::from_bench(bench);
             counts.push(now.since(&before));
             before = now;
             true
         })?;
         // Which of them count is known when all are made.
         let all = repetitions.iter().cloned().zip(counts);
-        let mut kept: Vec<(Repetition, Counts)> = all.filter(|(one, _)| !one.discarded).collect();
+        let mut kept: Vec<(Repetition, MachineCounts)> =
+            all.filter(|(one, _)| !one.discarded).collect();
         let result = ProgramResult {
             repetitions,
-            ..stand(plan, &plan.computers[0]).result(job, task, protocol)
+            ..describe_setup(plan, &plan.computers[0]).new_result(job, task, protocol)
         };
         kept.sort_by(|(one, _), (other, _)| {
             judged_duration_s(one).total_cmp(&judged_duration_s(other))
         });
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
         let summary = ResultSummary::summarize_in_world(World::Model, &result);
-        Ok(ProgramFigures {
+        Ok(StudyFigures {
             program: title.clone(),
             filesystem: result.filesystem,
-            drives: result.drives,
-            kept: summary.kept_count as u32,
+            drive_count: result.drives,
+            kept_count: summary.kept_count as u32,
             kb_per_s: summary.kb_per_s,
             durable_kb_per_s: summary.durable_kb_per_s,
             cpu_percent: summary.cpu_percent,
-            elapsed: middle.elapsed(),
-            durable: middle.durable(),
-            cpu: Nanoseconds(middle.total(|worker| worker.cpu.0)),
-            processor: counts.processor,
+            elapsed_time: middle.elapsed(),
+            durable_elapsed_time: middle.durable(),
+            cpu_time: Nanoseconds(middle.total(|worker| worker.cpu.0)),
+            processor_busy_time: counts.processor_time,
             payload_bytes: middle.payload_bytes(),
             read_bytes: middle.total(|worker| worker.read_bytes),
             written_bytes: middle.total(|worker| worker.written_bytes),
-            calls: middle.total(|worker| worker.calls),
-            requests: counts.requests,
-            missed: counts.missed,
-            read_p99_ns: p99_ns(&kept, |worker| &worker.read_latency),
-            write_p99_ns: p99_ns(&kept, |worker| &worker.write_latency),
+            call_count: middle.total(|worker| worker.calls),
+            request_count: counts.request_count,
+            missed_revolution_count: counts.missed_revolution_count,
+            read_p99_ns: latency_p99_ns(&kept, |worker| &worker.read_latency),
+            write_p99_ns: latency_p99_ns(&kept, |worker| &worker.write_latency),
         })
     }
 }
 
-fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -> Option<u64> {
+fn latency_p99_ns(
+    kept: &[(Repetition, MachineCounts)],
+    of: fn(&WorkerMeasure) -> &Histogram,
+) -> Option<u64> {
     let mut calls = Histogram::new();
     for worker in kept.iter().flat_map(|(one, _)| &one.workers) {
         calls.merge(of(worker));
@@ -211,7 +218,7 @@ fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -
 
 /// Returns the job with a title that omits the parameters which a point sets, so that a program has
 /// one name in all points of a study.
-fn without(job: &Job, settings: &[Setting]) -> Job {
+fn without_settings(job: &Job, settings: &[Setting]) -> Job {
     let mut job = job.clone();
     let set = |name: &String| {
         let mut settings = settings.iter();

@@ -1,8 +1,8 @@
 //! Rigs that programs are repeated on, and the loop that repeats them.
 
 use crate::error::LaboratoryError;
-use crate::measured::{Assignment, Task};
-use crate::observer::{Event, Nobody, Observer};
+use crate::measured::{JobTask, WorkerAssignment};
+use crate::observer::{Observer, ObserverEvent, SilentObserver};
 use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// Drives on which programs can run, of this machine or of a modelled one. A rig is set up when it
 /// is created; each kind has its own way to be torn down.
-pub trait Rig {
+pub trait MeasurementRig {
     /// Returns the assignments of the workers that run simultaneous tasks on this rig.
-    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
+    fn list_assignments(&self, tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment>;
 
     /// Runs the workers of tasks once, from the preparation of their files to the last sync.
     /// Returns a repetition of each task. Each worker has its progress beside it.
@@ -24,50 +24,50 @@ pub trait Rig {
     ///
     /// Returns the error of the first worker that failed, with the title of its task, and errors of
     /// the rig itself.
-    fn run(
+    fn run_assignments(
         &self,
-        workers: (&[Assignment], &[Arc<WorkerProgress>]),
+        workers: (&[WorkerAssignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError>;
 
     /// Returns a remark on a result of this rig for its readers.
-    fn remark(&self, _result: &ProgramResult) -> Option<String> {
+    fn describe_result(&self, _result: &ProgramResult) -> Option<String> {
         None
     }
 }
 
 /// Simultaneous tasks, and the protocol of their repetitions.
-pub struct Work<'a> {
+pub struct RigWork<'a> {
     /// Tasks that run at the same time, at least one.
-    pub tasks: Vec<Task<'a>>,
+    pub job_tasks: Vec<JobTask<'a>>,
     /// Number of repetitions, and the selection of those that count.
     pub protocol: Protocol,
     /// Groups (companies) of the workers on each drive, which share state.
-    pub companies: Companies,
+    pub companion_work: Companies,
 }
 
 /// Properties that all results on one rig share.
-pub struct Stand {
+pub struct RigSetup {
     /// Number of drives that run each program together.
-    pub drives: u32,
+    pub drive_count: u32,
     /// Kind and block size of the file systems, or the name of a device.
     pub filesystem: String,
     /// Remarks on the rig for readers of its results.
     pub notes: Vec<String>,
 }
 
-impl Stand {
+impl RigSetup {
     /// Creates the result of a job, with no measurements yet.
-    pub fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
+    pub fn new_result(&self, job: &Job, task: JobTask<'_>, protocol: Protocol) -> ProgramResult {
         ProgramResult {
             program: job.name().to_owned(),
             parameters: job.values(),
             distinguishing: job.distinguishing.clone(),
             row: job.row,
-            drives: self.drives,
+            drives: self.drive_count,
             filesystem: self.filesystem.clone(),
             size_bytes: task.size_bytes,
-            cache: task.cache,
+            cache: task.cache_mode,
             protocol,
             repetitions: Vec::new(),
             notes: self.notes.clone(),
@@ -77,7 +77,7 @@ impl Stand {
 
 /// Protocol of searches and of published cells. The first of three repetitions clears the cache, as
 /// in 1983.
-pub const THREE_RUNS: Protocol = Protocol {
+pub const THREE_REPETITIONS: Protocol = Protocol {
     repetitions: 3,
     discarded: 1,
     statistic: Statistic::Median,
@@ -86,36 +86,37 @@ pub const THREE_RUNS: Protocol = Protocol {
 };
 
 /// Protocol of a single repetition, which is kept.
-pub const ONCE: Protocol = Protocol {
+pub const ONE_REPETITION: Protocol = Protocol {
     repetitions: 1,
     discarded: 0,
-    ..THREE_RUNS
+    ..THREE_REPETITIONS
 };
 
 /// Repeats tasks until their protocol has enough repetitions of each, and while `goes_on` returns
 /// true. `goes_on` receives the latest repetition of each task. After an error, `repetitions` holds
 /// the earlier measurements, task by task.
 ///
-/// Repetitions that were disturbed from outside are run again, up to the limit of [`spare`].
-pub fn repeat(
-    rig: &impl Rig,
-    work: &Work<'_>,
+/// Repetitions that were disturbed from outside are run again, up to the limit of [`spare_repetitions`].
+pub fn repeat_work(
+    rig: &impl MeasurementRig,
+    work: &RigWork<'_>,
     repetitions: &mut [Vec<Repetition>],
     observer: &mut dyn Observer,
     mut goes_on: impl FnMut(&[Repetition], &mut dyn Observer) -> bool,
 ) -> Result<(), LaboratoryError> {
     let protocol = work.protocol;
-    let mut assignments = rig.assignments(&work.tasks);
+    let mut assignments = rig.list_assignments(&work.job_tasks);
     for one in &mut assignments {
-        one.worker.company = work.companies.seat(one.worker.drive);
+        one.worker.company = work.companion_work.seat(one.worker.drive);
     }
     for number in 0.. {
         // What else the machine did, it did to all tasks.
-        let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
+        let of = protocol.repetitions
+            + disturbed_count(&repetitions[0]).min(spare_repetitions(&protocol));
         if number == of {
             break;
         }
-        let mut made = once((rig, work), &assignments, (number, of), observer)?;
+        let mut made = run_once((rig, work), &assignments, (number, of), observer)?;
         for one in &mut made {
             one.discarded = number < protocol.discarded;
         }
@@ -123,28 +124,32 @@ pub fn repeat(
         for (all, one) in repetitions.iter_mut().zip(made) {
             all.push(one);
         }
-        if !goes_on || repetitions.iter().all(|all| is_enough(all, &protocol)) {
+        if !goes_on
+            || repetitions
+                .iter()
+                .all(|all| has_enough_repetitions(all, &protocol))
+        {
             break;
         }
     }
     match protocol.steady {
-        Some(rule) => keep_window(repetitions, &rule),
+        Some(rule) => keep_steady_window(repetitions, &rule),
         None => keep_undisturbed(repetitions, &protocol),
     }
     Ok(())
 }
 
 /// Reports whether the repetitions suffice before their maximum number is reached.
-fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
+fn has_enough_repetitions(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     match protocol.steady {
         Some(rule) => is_steady(&summary::round_rates(repetitions), &rule),
-        None => is_sure(repetitions, protocol),
+        None => is_interval_narrow(repetitions, protocol),
     }
 }
 
 /// Keeps the last window of rounds that run until they are steady, and discards the earlier ones.
 /// Disturbed rounds count as well, because each round changes the storage.
-fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
+fn keep_steady_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
     for all in rounds {
         let before = all.len().saturating_sub(rule.window as usize);
         for round in &mut all[..before] {
@@ -156,8 +161,9 @@ fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
 /// Discards disturbed repetitions if enough undisturbed ones remain. Otherwise all count.
 fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
     let wanted = (protocol.repetitions - protocol.discarded) as usize;
-    let enough =
-        |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, protocol);
+    let enough = |all: &Vec<Repetition>| {
+        undisturbed_repetitions(all).count() >= wanted || is_interval_narrow(all, protocol)
+    };
     if repetitions.iter().all(enough) {
         for one in repetitions.iter_mut().flatten() {
             one.discarded |= one.is_disturbed();
@@ -165,40 +171,46 @@ fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
     }
 }
 
-fn once(
-    (rig, work): (&impl Rig, &Work<'_>),
-    assignments: &[Assignment],
+fn run_once(
+    (rig, work): (&impl MeasurementRig, &RigWork<'_>),
+    assignments: &[WorkerAssignment],
     (number, of): (u32, u32),
     observer: &mut dyn Observer,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
     let workers: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-    observer.handle_event(Event::RepetitionStarted {
+    observer.handle_event(ObserverEvent::RepetitionStarted {
         number,
         of,
-        total_bytes: total_bytes(work, assignments),
-        lasts: lasts(work),
+        total_bytes: total_work_bytes(work, assignments),
+        lasts: expected_duration(work),
         workers: &workers,
     });
-    rig.run((assignments, &workers), observer)
+    rig.run_assignments((assignments, &workers), observer)
 }
 
-fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
-    let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
+fn total_work_bytes(work: &RigWork<'_>, assignments: &[WorkerAssignment]) -> u64 {
+    let moved = |one: &WorkerAssignment| {
+        one.worker.size_bytes * work.job_tasks[one.task_index].program.passes()
+    };
     assignments.iter().map(moved).sum()
 }
 
-fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
-    let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
+fn expected_duration(work: &RigWork<'_>) -> Option<Nanoseconds> {
+    let each: Option<Vec<_>> = work
+        .job_tasks
+        .iter()
+        .map(|task| task.program.lasts())
+        .collect();
     each?.into_iter().max()
 }
 
 /// Repetitions that are neither discarded nor disturbed.
-fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
+fn undisturbed_repetitions(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
     let counted = repetitions.iter().filter(|one| !one.discarded);
     counted.filter(|one| !one.is_disturbed())
 }
 
-fn disturbed(repetitions: &[Repetition]) -> u32 {
+fn disturbed_count(repetitions: &[Repetition]) -> u32 {
     let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
     repetitions.iter().filter(disturbed).count() as u32
 }
@@ -206,7 +218,7 @@ fn disturbed(repetitions: &[Repetition]) -> u32 {
 /// Returns the number of repetitions that may be run again: half of the protocol's number, and at
 /// least two. It is zero for a protocol with a single repetition, and for rounds that run until
 /// they are steady, because all of those count.
-pub fn spare(protocol: &Protocol) -> u32 {
+pub fn spare_repetitions(protocol: &Protocol) -> u32 {
     match protocol.repetitions {
         _ if protocol.steady.is_some() => 0,
         1 => 0,
@@ -216,36 +228,42 @@ pub fn spare(protocol: &Protocol) -> u32 {
 
 /// Repeats one task without an observer.
 pub fn repeat_unobserved(
-    rig: &impl Rig,
-    (task, protocol): (Task<'_>, Protocol),
+    rig: &impl MeasurementRig,
+    (task, protocol): (JobTask<'_>, Protocol),
     mut goes_on: impl FnMut(&Repetition) -> bool,
 ) -> Result<Vec<Repetition>, LaboratoryError> {
     let mut repetitions = [Vec::new()];
     let tasks = vec![task];
-    let work = Work {
-        tasks,
+    let work = RigWork {
+        job_tasks: tasks,
         protocol,
-        companies: Companies::default(),
+        companion_work: Companies::default(),
     };
-    repeat(rig, &work, &mut repetitions, &mut Nobody, |made, _| {
-        goes_on(&made[0])
-    })?;
+    repeat_work(
+        rig,
+        &work,
+        &mut repetitions,
+        &mut SilentObserver,
+        |made, _| goes_on(&made[0]),
+    )?;
     let [repetitions] = repetitions;
     Ok(repetitions)
 }
 
 /// Minimum number of undisturbed repetitions before a narrow confidence interval may end the
 /// repetitions.
-const REPETITIONS_MIN: usize = 6;
+const REPETITION_COUNT_MIN: usize = 6;
 
 /// Reports whether the confidence interval of the undisturbed repetitions is as narrow as the
 /// protocol requires.
-fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
+fn is_interval_narrow(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;
     };
-    let times: Vec<f64> = undisturbed(repetitions).map(judged_duration_s).collect();
-    if times.len() < REPETITIONS_MIN {
+    let times: Vec<f64> = undisturbed_repetitions(repetitions)
+        .map(judged_duration_s)
+        .collect();
+    if times.len() < REPETITION_COUNT_MIN {
         return false;
     }
     let median = statistics::median(&times);
@@ -268,14 +286,14 @@ mod tests {
         number: Cell<usize>,
     }
 
-    impl<F: Fn(usize) -> Repetition> Rig for Scripted<F> {
-        fn assignments(&self, _tasks: &[Task<'_>]) -> Vec<Assignment> {
+    impl<F: Fn(usize) -> Repetition> MeasurementRig for Scripted<F> {
+        fn list_assignments(&self, _tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment> {
             Vec::new()
         }
 
-        fn run(
+        fn run_assignments(
             &self,
-            _workers: (&[Assignment], &[Arc<WorkerProgress>]),
+            _workers: (&[WorkerAssignment], &[Arc<WorkerProgress>]),
             _observer: &mut dyn Observer,
         ) -> Result<Vec<Repetition>, LaboratoryError> {
             let number = self.number.replace(self.number.get() + 1);
@@ -302,13 +320,13 @@ mod tests {
             repetition,
             number: Cell::new(0),
         };
-        let task = Task {
+        let task = JobTask {
             title: "",
             program: &Program::named("read_8192").unwrap(),
-            cache: CacheMode::Cold,
+            cache_mode: CacheMode::Cold,
             size_bytes: 0,
-            drive: None,
-            fails_alone: false,
+            drive_index: None,
+            keeps_others_on_failure: false,
         };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
         let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
@@ -321,7 +339,7 @@ mod tests {
             repetitions,
             discarded,
             stop_below_share: sure,
-            ..THREE_RUNS
+            ..THREE_REPETITIONS
         };
         let is_disturbed = |number| disturbed.as_bytes().get(number) == Some(&b'x');
         kept_of(protocol, |number| lasting(500, is_disturbed(number)))
@@ -369,7 +387,7 @@ mod tests {
                     window,
                     ..SteadyRule::SNIA
                 }),
-                ..THREE_RUNS
+                ..THREE_REPETITIONS
             };
             let found = kept_of(protocol, |number| lasting(falling[number], true));
             assert_eq!(found, marks, "{most} rounds, a window of {window}");
@@ -382,25 +400,24 @@ mod tests {
             repetitions: 20,
             discarded: 0,
             stop_below_share: Some(0.02),
-            ..THREE_RUNS
+            ..THREE_REPETITIONS
         };
         let is_sure = |elapsed_ms: &[u64]| {
             let repetitions = elapsed_ms.iter().map(|ms| lasting(*ms, false));
-            super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
+            super::is_interval_narrow(&repetitions.collect::<Vec<_>>(), &protocol)
         };
         assert!(is_sure(&[500, 501, 500, 499, 500, 501, 500]));
         assert!(!is_sure(&[500, 501, 500]));
         assert!(!is_sure(&[500, 600, 450, 700, 520, 480, 610]));
     }
 
-    /// Of repetitions of a fixed duration, the elapsed time is sure from the start.
     #[test]
     fn of_a_fixed_duration_the_rate_of_requests_is_what_is_sure() {
         let protocol = Protocol {
             repetitions: 20,
             discarded: 0,
             stop_below_share: Some(0.02),
-            ..THREE_RUNS
+            ..THREE_REPETITIONS
         };
         let is_sure = |requests: &[u64]| {
             let repetitions = requests.iter().map(|requests| {
@@ -415,7 +432,7 @@ mod tests {
                     ..Repetition::default()
                 }
             });
-            super::is_sure(&repetitions.collect::<Vec<_>>(), &protocol)
+            super::is_interval_narrow(&repetitions.collect::<Vec<_>>(), &protocol)
         };
         assert!(is_sure(&[5000, 5010, 5000, 4990, 5000, 5010, 5000]));
         assert!(!is_sure(&[5000, 6000, 4500, 7000, 5200, 4800, 6100]));

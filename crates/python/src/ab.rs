@@ -7,9 +7,9 @@ use crate::interruptible::run_interruptible;
 use crate::run::{Run, StoreArgument, open_recorder, unstored_message};
 use diskperf_analysis::comparison::compare;
 use diskperf_analysis::statistics::interleaved::DecisionLimits;
-use diskperf_laboratory::ab::{AbExecuted, AbRequest, Side, execute, plan, repeated};
+use diskperf_laboratory::ab::{AbOutcome, AbRequest, AbVariant, execute, plan, repeat_experiment};
 use diskperf_laboratory::execute::prepare_process;
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody};
+use diskperf_laboratory::{Experiment, LaboratoryError, SilentObserver};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct AbArguments<'py> {
 impl VariantSource<'_> {
     fn experiment(self, py: Python<'_>) -> PyResult<Experiment> {
         match self {
-            Self::Run(run) => repeated(&run.run).map_err(|error| to_exception(py, &error)),
+            Self::Run(run) => repeat_experiment(&run.run).map_err(|error| to_exception(py, &error)),
             Self::Options(options) => options.to_experiment(py),
         }
     }
@@ -66,21 +66,21 @@ impl AbArguments<'_> {
             );
             return Err(request_exception(py, text));
         };
-        let side = |asked: VariantSource<'_>, before| -> PyResult<Side> {
-            Ok(Side {
+        let side = |asked: VariantSource<'_>, before| -> PyResult<AbVariant> {
+            Ok(AbVariant {
                 experiment: asked.experiment(py)?,
-                before,
+                before_command: before,
             })
         };
         Ok(AbRequest {
             sides: [side(self.a, self.before_a)?, side(self.b, self.before_b)?],
-            budget,
+            time_budget: budget,
             min_time,
-            blocks: checked_count(py, "blocks", self.blocks, REPETITIONS_MAX)?,
-            limits: DecisionLimits {
+            block_count: checked_count(py, "blocks", self.blocks, REPETITIONS_MAX)?,
+            decision_limits: DecisionLimits {
                 effect_share_min: checked_share(py, "min_effect", self.min_effect)?,
             },
-            fail_over: checked_optional_share(py, "fail_over", self.fail_over)?,
+            slowdown_limit: checked_optional_share(py, "fail_over", self.fail_over)?,
             seed: self.seed,
         })
     }
@@ -92,14 +92,14 @@ pub(crate) fn ab(
     py: Python<'_>,
     asked: AbArguments<'_>,
     store: Option<StoreArgument>,
-) -> PyResult<AbOutcome> {
+) -> PyResult<ComparedRuns> {
     let request = asked.to_request(py)?;
     let made = run_interruptible(py, |stop| run_ab(request, store.as_ref(), stop))?;
     made.map_err(|error| to_exception(py, &error))
 }
 
 /// Runs and verdict of an A/B measurement; a tuple in Python.
-pub(crate) struct AbOutcome {
+pub(crate) struct ComparedRuns {
     a: Run,
     b: Run,
     compared: Compared,
@@ -107,7 +107,7 @@ pub(crate) struct AbOutcome {
     store_failure: Option<String>,
 }
 
-impl<'py> IntoPyObject<'py> for AbOutcome {
+impl<'py> IntoPyObject<'py> for ComparedRuns {
     type Target = PyTuple;
     type Output = Bound<'py, PyTuple>;
     type Error = PyErr;
@@ -121,26 +121,26 @@ fn run_ab(
     request: AbRequest,
     store: Option<&StoreArgument>,
     stop: &Arc<AtomicBool>,
-) -> Result<AbOutcome, LaboratoryError> {
-    let fail_over = request.fail_over;
+) -> Result<ComparedRuns, LaboratoryError> {
+    let fail_over = request.slowdown_limit;
     let plan = plan(request)?;
     prepare_process(plan.plans())?;
     let mut recorders = plan
         .plans()
         .each_ref()
         .map(|plan| open_recorder(store, plan));
-    let AbExecuted { runs, error } = execute(&plan, stop, &mut Nobody, recorders.each_mut());
+    let AbOutcome { runs, error } = execute(&plan, stop, &mut SilentObserver, recorders.each_mut());
     if let Some(error) = error {
         return Err(error);
     }
     let compared = Compared::with_limit(compare(&runs), fail_over);
     let mut runs = runs.into_iter().map(|run| Run { run: Arc::new(run) });
     let (Some(a), Some(b)) = (runs.next(), runs.next()) else {
-        return Err(LaboratoryError::Work(
+        return Err(LaboratoryError::Workload(
             "one of the arms was not run".to_owned(),
         ));
     };
-    Ok(AbOutcome {
+    Ok(ComparedRuns {
         a,
         b,
         compared,

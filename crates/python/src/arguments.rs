@@ -2,9 +2,9 @@
 
 use crate::errors::{request_exception, to_exception};
 use crate::run::Run;
-use diskperf_laboratory::ab::{like, repeated};
+use diskperf_laboratory::ab::{apply_earlier, repeat_experiment};
 use diskperf_laboratory::{Experiment, SizeChoice, Workload};
-use diskperf_models::model::settings;
+use diskperf_models::model::parse_settings;
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{
     CacheMode, ReplayAddresses, ReplayPace, SteadyRule, TraceReading, TraceReplay,
@@ -136,7 +136,7 @@ impl RunArguments {
     ///
     /// A keyword with an unknown value.
     pub(crate) fn to_experiment(self, py: Python<'_>) -> PyResult<Experiment> {
-        let settings = settings(&self.settings).map_err(|error| to_exception(py, &error))?;
+        let settings = parse_settings(&self.settings).map_err(|error| to_exception(py, &error))?;
         let asked = Experiment {
             workload: match self.replay {
                 Some(replay) => replay.to_workload(py)?,
@@ -173,8 +173,9 @@ impl RunArguments {
         let Some(earlier) = self.like else {
             return Ok(asked);
         };
-        let earlier = repeated(&earlier.get().run).map_err(|error| to_exception(py, &error))?;
-        Ok(like(earlier, asked))
+        let earlier =
+            repeat_experiment(&earlier.get().run).map_err(|error| to_exception(py, &error))?;
+        Ok(apply_earlier(earlier, asked))
     }
 }
 

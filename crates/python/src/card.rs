@@ -6,9 +6,9 @@ use crate::run::ChartParts;
 use diskperf_analysis::accuracy;
 use diskperf_analysis::report::{self, ReportFormat, html};
 use diskperf_laboratory::crew::available_threads;
-use diskperf_laboratory::reproduce::{Options, reproduce_with};
+use diskperf_laboratory::reproduce::{ReproduceOptions, reproduce_with};
 use diskperf_machine::Budget;
-use diskperf_models::model::{load_catalogue, settings};
+use diskperf_models::model::{load_catalogue, parse_settings};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,13 +56,13 @@ pub(crate) struct ReproduceArguments {
 pub(crate) fn reproduce(py: Python<'_>, asked: ReproduceArguments) -> PyResult<Card> {
     let card = run_interruptible(py, |stop| {
         let catalogue = load_catalogue(asked.catalogue.as_deref())?;
-        let options = Options {
+        let options = ReproduceOptions {
             documents: asked.documents,
-            settings: settings(&asked.settings)?,
-            threads: asked.threads.unwrap_or_else(available_threads),
+            settings: parse_settings(&asked.settings)?,
+            thread_count: asked.threads.unwrap_or_else(available_threads),
             seed: asked.seed,
-            cells: asked.cells,
-            table: asked.table,
+            cell_patterns: asked.cells,
+            table_title: asked.table,
             catalogue: asked.catalogue,
             budget: Budget::USUAL,
             stop: Arc::clone(stop),

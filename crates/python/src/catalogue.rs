@@ -5,7 +5,7 @@ use crate::errors::{request_exception, to_exception};
 use crate::table::TableBuilder;
 use diskperf_catalogue::{self as entries, Component, Parameter};
 use diskperf_laboratory::catalogue::{self as laboratory, DriveFigures};
-use diskperf_models::model::{load_catalogue, settings};
+use diskperf_models::model::{load_catalogue, parse_settings};
 use diskperf_models::points;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -40,20 +40,20 @@ impl Catalogue {
 
     /// Lists all systems and variants with their descriptions.
     fn systems(&self) -> Columns {
-        name_columns(&laboratory::systems(&self.catalogue))
+        name_columns(&laboratory::list_systems(&self.catalogue))
     }
 
     /// Returns the version of the model and a hash of the catalogue. Every figure of a system
     /// depends on these, its settings and its seed.
     fn identity(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
-        let identity = points::identity(&self.catalogue, name);
+        let identity = points::study_identity(&self.catalogue, name);
         identity.map_err(|error| to_exception(py, &error))
     }
 
     /// Lists the components of a kind (`drive`) with their descriptions.
     fn components(&self, py: Python<'_>, kind: &str) -> PyResult<Columns> {
         let component = parse_component(py, kind)?;
-        Ok(name_columns(&laboratory::components(
+        Ok(name_columns(&laboratory::list_components(
             &self.catalogue,
             component,
         )))
@@ -61,21 +61,21 @@ impl Catalogue {
 
     /// Lists the documents with published figures.
     fn documents(&self, py: Python<'_>) -> PyResult<Columns> {
-        let documents = laboratory::documents(&self.catalogue);
+        let documents = laboratory::list_documents(&self.catalogue);
         let documents = documents.map_err(|error| to_exception(py, &error))?;
         let all = || documents.iter();
         Ok(TableBuilder::default()
             .text_column("name", all().map(|one| one.name.as_str()))
-            .integer_column("cells", all().map(|one| one.cells as i64))
-            .integer_column("scored", all().map(|one| one.scored as i64))
-            .flag_column("modelled", all().map(|one| one.modelled))
+            .integer_column("cells", all().map(|one| one.cell_count as i64))
+            .integer_column("scored", all().map(|one| one.scored_count as i64))
+            .flag_column("modelled", all().map(|one| one.is_modelled))
             .into_columns())
     }
 
     /// Describes a system with settings, each as `PATH=VALUE`.
     fn system(&self, py: Python<'_>, name: &str, changes: Vec<String>) -> PyResult<SystemDetails> {
-        let entry = settings(&changes)
-            .and_then(|settings| laboratory::system(&self.catalogue, name, &settings));
+        let entry = parse_settings(&changes)
+            .and_then(|settings| laboratory::describe_system(&self.catalogue, name, &settings));
         let entry = entry.map_err(|error| to_exception(py, &error))?;
         Ok((
             entry.description,
@@ -86,16 +86,21 @@ impl Catalogue {
 
     /// Returns the kinds that have a component of this name.
     fn kinds_named(&self, name: &str) -> Vec<&'static str> {
-        let found = laboratory::components_named(&self.catalogue, name).into_iter();
+        let found = laboratory::find_components(&self.catalogue, name).into_iter();
         found.map(Component::name).collect()
     }
 
     /// Describes a component, in a system that accepts it.
     fn component(&self, py: Python<'_>, kind: &str, name: &str) -> PyResult<ComponentDetails> {
-        let found = laboratory::component(&self.catalogue, parse_component(py, kind)?, name);
+        let found =
+            laboratory::describe_component(&self.catalogue, parse_component(py, kind)?, name);
         let found = found.map_err(|error| to_exception(py, &error))?;
         let (figures, seek) = found.drive.map_or_else(Default::default, |drive| {
-            let DriveFigures { figures, seek, .. } = drive;
+            let DriveFigures {
+                figures,
+                seek_curve: seek,
+                ..
+            } = drive;
             (figures, seek)
         });
         let of = found.component.name();

@@ -72,8 +72,8 @@ pub(crate) fn compare(
     let compared = compared.iter().map(|one| timeline::Run::clone(&one.run));
     let compared: Vec<timeline::Run> = compared.collect();
     let history = py.detach(|| match &store {
-        None | Some(StoreArgument::DefaultStore(true)) => runs::history(None, &compared),
-        Some(StoreArgument::StoreAt(path)) => runs::history(Some(path), &compared),
+        None | Some(StoreArgument::DefaultStore(true)) => runs::load_history(None, &compared),
+        Some(StoreArgument::StoreAt(path)) => runs::load_history(Some(path), &compared),
         Some(StoreArgument::DefaultStore(false)) => Ok(Default::default()),
     });
     let terms = ComparisonTerms {

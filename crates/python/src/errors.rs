@@ -7,7 +7,7 @@ use pyo3::types::PyType;
 
 /// Converts an error to its exception.
 pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
-    match error.cause() {
+    match error.root_cause() {
         LaboratoryError::Interrupted => match error {
             LaboratoryError::Interrupted => PyKeyboardInterrupt::new_err(()),
             left => PyKeyboardInterrupt::new_err(error_message(left)),
@@ -20,8 +20,10 @@ pub(crate) fn to_exception(py: Python<'_>, error: &LaboratoryError) -> PyErr {
         LaboratoryError::Request(_) => package_exception(py, "RequestError", error_message(error)),
         LaboratoryError::Budget(_) => package_exception(py, "BudgetError", error_message(error)),
         LaboratoryError::Program { .. }
-        | LaboratoryError::Work(_)
-        | LaboratoryError::Left { .. } => package_exception(py, "RunError", error_message(error)),
+        | LaboratoryError::Workload(_)
+        | LaboratoryError::Leftovers { .. } => {
+            package_exception(py, "RunError", error_message(error))
+        }
         LaboratoryError::Store(_) => package_exception(py, "StoreError", error_message(error)),
         LaboratoryError::File { .. } => package_exception(py, "FileError", error_message(error)),
     }

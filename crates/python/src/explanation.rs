@@ -10,10 +10,10 @@ use diskperf_analysis::explanation::Explanation as Found;
 use diskperf_analysis::explanation::difference::ExplanationDifferences as FoundDifferences;
 use diskperf_analysis::perfetto::encode_trace;
 use diskperf_analysis::report::{self, ReportFormat};
-use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::{Experiment, LaboratoryError};
-use diskperf_models::explain::{self as laboratory, Means, Subject};
+use diskperf_models::explain::{self as laboratory, ExplainedSystem, ExplanationOptions};
 use diskperf_timeline::{self as timeline, Trace};
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -46,12 +46,14 @@ impl SubjectArgument<'_> {
 }
 
 impl SubjectSource {
-    fn to_subject(self) -> Result<Subject, LaboratoryError> {
+    fn to_subject(self) -> Result<ExplainedSystem, LaboratoryError> {
         match self {
-            Self::Run(run) => Subject::again(timeline::Run::clone(&run), &HostFiles),
+            Self::Run(run) => {
+                ExplainedSystem::from_stored_run(timeline::Run::clone(&run), &HostFiles)
+            }
             Self::Experiment(experiment) => {
                 let target = experiment.targets[0].to_string_lossy();
-                Subject::of(target.into_owned(), &experiment, &HostFiles)
+                ExplainedSystem::from_plan(target.into_owned(), &experiment, &HostFiles)
             }
         }
     }
@@ -101,7 +103,7 @@ pub(crate) fn explain(
     let wanted = what.to_source(py)?;
     let explained = run_interruptible(py, |stop| {
         let subject = wanted.to_subject()?;
-        laboratory::explain(
+        laboratory::explain_system(
             &subject,
             &explain_means((&thread_crew(threads), stop), counterfactuals),
         )
@@ -144,7 +146,7 @@ pub(crate) fn differences(
     let (a, b) = (a.to_source(py)?, b.to_source(py)?);
     let found = run_interruptible(py, |stop| {
         let (a, b) = (a.to_subject()?, b.to_subject()?);
-        laboratory::differences(
+        laboratory::compare_systems(
             &a,
             &b,
             &explain_means((&thread_crew(threads), stop), counterfactuals),
@@ -154,17 +156,17 @@ pub(crate) fn differences(
     Ok(Differences { differences: found })
 }
 
-fn thread_crew(threads: Option<usize>) -> Threads {
-    Threads(threads.unwrap_or_else(available_threads).max(1))
+fn thread_crew(threads: Option<usize>) -> ThreadCrew {
+    ThreadCrew(threads.unwrap_or_else(available_threads).max(1))
 }
 
 fn explain_means<'a>(
-    (crew, stop): (&'a Threads, &'a Arc<AtomicBool>),
+    (crew, stop): (&'a ThreadCrew, &'a Arc<AtomicBool>),
     counterfactuals: bool,
-) -> Means<'a> {
-    Means {
+) -> ExplanationOptions<'a> {
+    ExplanationOptions {
         crew,
-        counterfactuals,
+        runs_counterfactuals: counterfactuals,
         stop,
         progress: &|_, _| (),
     }

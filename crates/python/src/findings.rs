@@ -9,14 +9,16 @@ use diskperf_analysis::real_drives::RealDrives;
 use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_analysis::report::{self, ReportFormat};
 use diskperf_analysis::trace::TraceReport;
-use diskperf_laboratory::crew::{Threads, available_threads};
-use diskperf_laboratory::recording::device::{Asked as AskedOfDisk, Ready};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
+use diskperf_laboratory::recording::device::{ReadyRecording, RecordRequest as AskedOfDisk};
 use diskperf_laboratory::reproduce::real_drives;
-use diskperf_laboratory::traces::{Asked as AskedOfTrace, Far, ReadOptions, files, summarize};
-use diskperf_models::disk_queue::{self, Asked as AskedOfQueue};
+use diskperf_laboratory::traces::{
+    ReadOptions, ReadProgress, TraceRequest as AskedOfTrace, list_files, summarize,
+};
+use diskperf_models::disk_queue::{self, DiskQueueRequest as AskedOfQueue};
 use diskperf_models::expected;
-use diskperf_models::flash::{self, Asked as AskedOfFlash};
-use diskperf_models::model::{load_catalogue, settings};
+use diskperf_models::flash::{self, FlashRequest as AskedOfFlash};
+use diskperf_models::model::{load_catalogue, parse_settings};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,8 +82,8 @@ pub(crate) fn trace(py: Python<'_>, asked: TraceArguments) -> PyResult<Finding> 
     let refused = |error: String| request_exception(py, error);
     let ns = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
     let asked = AskedOfTrace {
-        files: files(&asked.files).map_err(|error| to_exception(py, &error))?,
-        options: ReadOptions {
+        files: list_files(&asked.files).map_err(|error| to_exception(py, &error))?,
+        read_options: ReadOptions {
             form: asked
                 .form
                 .map(|name| name.parse())
@@ -100,11 +102,11 @@ pub(crate) fn trace(py: Python<'_>, asked: TraceArguments) -> PyResult<Finding> 
             is_partial_allowed: asked.partial,
         },
         window_ns: asked.window_s.map(|(from, to)| (ns(from), ns(to))),
-        part: asked.part,
-        device: asked.device,
+        part_index: asked.part,
+        device_name: asked.device,
         scale_to_bytes: None,
     };
-    let found = run_interruptible(py, |stop| summarize(&asked, &Far::default(), stop))?;
+    let found = run_interruptible(py, |stop| summarize(&asked, &ReadProgress::default(), stop))?;
     let found = found.map_err(|error| to_exception(py, &error))?;
     Ok(Finding(FindingKind::Trace(Box::new(found))))
 }
@@ -120,9 +122,12 @@ pub(crate) fn record(
 ) -> PyResult<Finding> {
     let lasts = seconds.map(Duration::try_from_secs_f64).transpose();
     let lasts = lasts.map_err(|error| request_exception(py, format!("seconds: {error}")))?;
-    let asked = AskedOfDisk { target, lasts };
+    let asked = AskedOfDisk {
+        target,
+        duration: lasts,
+    };
     let came = run_interruptible(py, |stop| {
-        let ready = Ready::new(asked, &output, force)?;
+        let ready = ReadyRecording::prepare(asked, &output, force)?;
         ready.record(stop, |_| {})
     })?;
     let came = came.map_err(|error| to_exception(py, &error))?;
@@ -149,15 +154,15 @@ pub(crate) struct DiskQueueArguments {
 pub(crate) fn calculate_disk(py: Python<'_>, asked: DiskQueueArguments) -> PyResult<Finding> {
     let found = run_interruptible(py, |_| {
         let catalogue = load_catalogue(asked.catalogue.as_deref())?;
-        let settings = settings(&asked.settings)?;
-        disk_queue::disk_queue(
+        let settings = parse_settings(&asked.settings)?;
+        disk_queue::report_disk_queue(
             &catalogue,
             &AskedOfQueue {
                 target: &asked.on,
                 settings: &settings,
-                drive: asked.drive,
-                orders: &asked.orders,
-                depths: &asked.depths,
+                drive_index: asked.drive,
+                order_names: &asked.orders,
+                queue_depths: &asked.depths,
                 block_bytes: asked.block_bytes,
                 requests: asked.requests,
                 seed: asked.seed,
@@ -207,13 +212,13 @@ pub(crate) struct FlashArguments {
 pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult<Finding> {
     let drive = asked.drive;
     let asked = AskedOfFlash {
-        spares: asked.spares,
-        policies: asked.policies,
+        spare_shares: asked.spares,
+        policy_names: asked.policies,
         superblock_units: asked.superblock_units,
-        hot: asked.hot,
-        trimmed: asked.trimmed,
-        apart: asked.apart,
-        depths: asked.depths,
+        hot_shares: asked.hot,
+        trimmed_share: asked.trimmed,
+        separates_hot: asked.apart,
+        queue_depths: asked.depths,
         seed: asked.seed,
         drive: FlashDrive {
             die_count: drive.dies,
@@ -231,7 +236,7 @@ pub(crate) fn calculate_flash(py: Python<'_>, asked: FlashArguments) -> PyResult
             warranty_years: drive.years,
         },
     };
-    let found = run_interruptible(py, |_| flash::flash(&asked))?;
+    let found = run_interruptible(py, |_| flash::report_flash(&asked))?;
     let found = found.map_err(|error| to_exception(py, &error))?;
     Ok(Finding(FindingKind::Flash(Box::new(found))))
 }
@@ -253,8 +258,8 @@ pub(crate) fn expected_of(
 ) -> PyResult<Finding> {
     let found = run_interruptible(py, |stop| {
         let catalogue = load_catalogue(catalogue.as_deref())?;
-        let crew = Threads(available_threads());
-        expected::expected((&catalogue, &drive), &crew, stop, &|_, _| ())
+        let crew = ThreadCrew(available_threads());
+        expected::compare_expected((&catalogue, &drive), &crew, stop, &|_, _| ())
     })?;
     let found = found.map_err(|error| to_exception(py, &error))?;
     Ok(Finding(FindingKind::Expected(found)))

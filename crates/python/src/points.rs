@@ -7,15 +7,15 @@ use crate::errors::{error_message, to_exception};
 use crate::interruptible::run_interruptible;
 use crate::table::{TableBuilder, to_signed};
 use diskperf_laboratory::LaboratoryError;
-use diskperf_models::model::settings;
-use diskperf_models::points::{Point, ProgramFigures, Study};
+use diskperf_models::model::parse_settings;
+use diskperf_models::points::{ModelStudy, StudyFigures, StudyPoint};
 use diskperf_models::tune;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Index of a point, with the figures of a program or the reason of a failure.
-type PointRow = (usize, Result<ProgramFigures, String>);
+type PointRow = (usize, Result<StudyFigures, String>);
 
 /// Runs points one after the other, each with its settings and its seed. A point that fails raises
 /// an exception with the point's index, or has a row with the message if `keep_errors` is set.
@@ -28,19 +28,21 @@ pub(crate) fn run_points(
     keep_errors: bool,
 ) -> PyResult<Columns> {
     let experiment = shared.to_experiment(py)?;
-    let study = Study {
+    let study = ModelStudy {
         catalogue: catalogue.catalogue.clone(),
         target: experiment.targets[0].to_string_lossy().into_owned(),
         experiment,
     };
     let mut parsed = Vec::with_capacity(points.len());
     for (number, (own, seed)) in points.into_iter().enumerate() {
-        let settings = settings(&own)
+        let settings = parse_settings(&own)
             .map_err(|error| point_exception(py, number, to_exception(py, &error)))?;
-        parsed.push(Point { settings, seed });
+        parsed.push(StudyPoint { settings, seed });
     }
     let points = parsed;
-    study.check().map_err(|error| to_exception(py, &error))?;
+    study
+        .check_study()
+        .map_err(|error| to_exception(py, &error))?;
     let rows = run_interruptible(py, |stop| {
         run_all_points(&study, &points, keep_errors, stop)
     })?;
@@ -52,7 +54,7 @@ pub(crate) fn run_points(
 /// Returns the values of a range (`0..10:2`) or a list (`4K,8K`) for a parameter.
 #[pyfunction]
 pub(crate) fn values_of(py: Python<'_>, key: &str, values: &str) -> PyResult<Vec<String>> {
-    tune::values_of(key, values).map_err(|error| to_exception(py, &error))
+    tune::parse_values(key, values).map_err(|error| to_exception(py, &error))
 }
 
 /// Adds the index of the failed point to an exception.
@@ -64,8 +66,8 @@ fn point_exception(py: Python<'_>, number: usize, error: PyErr) -> PyErr {
 }
 
 fn run_all_points(
-    study: &Study,
-    points: &[Point],
+    study: &ModelStudy,
+    points: &[StudyPoint],
     keep_errors: bool,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<PointRow>, (usize, LaboratoryError)> {
@@ -73,7 +75,7 @@ fn run_all_points(
     for (number, point) in points.iter().enumerate() {
         let outcome = match stop.load(Ordering::Relaxed) {
             true => Err(LaboratoryError::Interrupted),
-            false => study.run(point, stop),
+            false => study.run_point(point, stop),
         };
         match outcome {
             Ok(programs) => rows.extend(programs.into_iter().map(|one| (number, Ok(one)))),
@@ -87,12 +89,12 @@ fn run_all_points(
     Ok(rows)
 }
 
-fn point_columns(rows: &[PointRow], points: &[Point]) -> Columns {
+fn point_columns(rows: &[PointRow], points: &[StudyPoint]) -> Columns {
     let of = || rows.iter().map(|(_, one)| one.as_ref().ok());
-    let count = |figure: fn(&ProgramFigures) -> u64| {
+    let count = |figure: fn(&StudyFigures) -> u64| {
         of().map(move |one| one.map(|one| to_signed(figure(one))))
     };
-    let number = |figure: fn(&ProgramFigures) -> f64| of().map(move |one| one.map(figure));
+    let number = |figure: fn(&StudyFigures) -> f64| of().map(move |one| one.map(figure));
     TableBuilder::default()
         .integer_column("point", rows.iter().map(|(number, _)| *number as i64))
         .seed_column("seed", rows.iter().map(|(number, _)| points[*number].seed))
@@ -104,27 +106,32 @@ fn point_columns(rows: &[PointRow], points: &[Point]) -> Columns {
             "filesystem",
             of().map(|one| one.map(|one| one.filesystem.as_str())),
         )
-        .integer_column("drives", count(|one| u64::from(one.drives)))
-        .integer_column("kept", count(|one| u64::from(one.kept)))
+        .integer_column("drives", count(|one| u64::from(one.drive_count)))
+        .integer_column("kept", count(|one| u64::from(one.kept_count)))
         .number_column("kb_per_s", number(|one| one.kb_per_s))
         .number_column(
             "durable_kb_per_s",
             of().map(|one| one.and_then(|one| one.durable_kb_per_s)),
         )
         .number_column("cpu_percent", number(|one| one.cpu_percent))
-        .integer_column("elapsed_ns", count(|one| one.elapsed.0))
+        .integer_column("elapsed_ns", count(|one| one.elapsed_time.0))
         .integer_column(
             "durable_ns",
-            of().map(|one| one.and_then(|one| one.durable.map(|time| to_signed(time.0)))),
+            of().map(|one| {
+                one.and_then(|one| one.durable_elapsed_time.map(|time| to_signed(time.0)))
+            }),
         )
-        .integer_column("cpu_ns", count(|one| one.cpu.0))
-        .integer_column("processor_ns", count(|one| one.processor.0))
+        .integer_column("cpu_ns", count(|one| one.cpu_time.0))
+        .integer_column("processor_ns", count(|one| one.processor_busy_time.0))
         .integer_column("bytes", count(|one| one.payload_bytes))
         .integer_column("read_bytes", count(|one| one.read_bytes))
         .integer_column("written_bytes", count(|one| one.written_bytes))
-        .integer_column("calls", count(|one| one.calls))
-        .integer_column("requests", count(|one| one.requests))
-        .integer_column("missed_revolutions", count(|one| one.missed))
+        .integer_column("calls", count(|one| one.call_count))
+        .integer_column("requests", count(|one| one.request_count))
+        .integer_column(
+            "missed_revolutions",
+            count(|one| one.missed_revolution_count),
+        )
         .integer_column(
             "read_p99_ns",
             of().map(|one| one.and_then(|one| one.read_p99_ns.map(to_signed))),

@@ -8,9 +8,11 @@ use crate::interruptible::run_interruptible;
 use diskperf_analysis::report::{self, FioFormat, ReportFormat, html};
 use diskperf_laboratory::execute::{execute, prepare_process};
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::recording::{Place, Recording};
-use diskperf_laboratory::report::reported;
-use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_file, runs};
+use diskperf_laboratory::recording::{RecordingDestination, RecordingObserver};
+use diskperf_laboratory::report::build_reports;
+use diskperf_laboratory::{
+    Experiment, LaboratoryError, RunRecorder, SilentObserver, job_file, runs,
+};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{self as timeline, RunState, World};
 use pyo3::prelude::*;
@@ -137,7 +139,7 @@ impl Run {
 
     /// Returns the text of the file that `diskperf export` writes.
     fn export(&self, py: Python<'_>) -> PyResult<String> {
-        let text = runs::export_text(std::slice::from_ref(&self.run));
+        let text = runs::render_export(std::slice::from_ref(&self.run));
         text.map_err(|error| to_exception(py, &error))
     }
 }
@@ -178,7 +180,7 @@ pub(crate) fn describe(py: Python<'_>, options: RunArguments) -> PyResult<String
 /// targets.
 #[pyfunction]
 pub(crate) fn is_job_file(what: &str) -> bool {
-    job_file::is_named(what)
+    job_file::names_job_file(what)
 }
 
 /// Runs of a request; a tuple in Python.
@@ -206,13 +208,14 @@ fn execute_plans(
     stop: &Arc<AtomicBool>,
 ) -> Result<RunOutcome, LaboratoryError> {
     let mut plans = plan(experiment)?;
-    let place = record.map(|(path, force)| Place::of_plans(&path, force, &plans));
+    let place =
+        record.map(|(path, force)| RecordingDestination::open_for_plans(&path, force, &plans));
     let place = place.transpose()?;
     if place.is_some() {
-        plans = plans.into_iter().map(Plan::recorded).collect();
+        plans = plans.into_iter().map(Plan::with_recording).collect();
     }
-    let mut nobody = Nobody;
-    let mut recording = Recording::new(place, &mut nobody);
+    let mut nobody = SilentObserver;
+    let mut recording = RecordingObserver::new(place, &mut nobody);
     // File systems are mounted for this thread and those that it starts.
     prepare_process(&plans)?;
     let mut made = Vec::new();
@@ -228,19 +231,19 @@ fn execute_plans(
             run: Arc::new(executed.run),
         });
     }
-    let came = recording.finish()?;
+    let came = recording.finish_recording()?;
     Ok(RunOutcome {
         runs: made,
         store_failure: failure,
-        unrecorded: came.and_then(|came| came.missing()),
+        unrecorded: came.and_then(|came| came.describe_missing()),
     })
 }
 
 /// Returns a message about a failed store and the location of the results; `None` if nothing
 /// failed.
-pub(crate) fn unstored_message(recorder: &Recorder) -> Option<String> {
-    let why = recorder.failure()?;
-    let saved = recorder.unstored().map(|(_, place)| match place {
+pub(crate) fn unstored_message(recorder: &RunRecorder) -> Option<String> {
+    let why = recorder.store_failure()?;
+    let saved = recorder.list_unstored().map(|(_, place)| match place {
         Ok(path) => format!("they are saved in {}", path.display()),
         Err(why) => format!("they are kept nowhere: {why}"),
     });
@@ -253,14 +256,18 @@ pub(crate) fn unstored_message(recorder: &Recorder) -> Option<String> {
 
 /// Opens the recorder of a run. Runs on real storage are stored unless the user declines; modelled
 /// runs, which can be repeated, are stored on request.
-pub(crate) fn open_recorder(store: Option<&StoreArgument>, plan: &Plan) -> Recorder {
+pub(crate) fn open_recorder(store: Option<&StoreArgument>, plan: &Plan) -> RunRecorder {
     match (store, plan) {
-        (Some(StoreArgument::StoreAt(path)), _) => Recorder::open(Some(path)),
+        (Some(StoreArgument::StoreAt(path)), _) => RunRecorder::open(Some(path)),
         (Some(StoreArgument::DefaultStore(true)), _) | (None, Plan::Host(_)) => {
-            Recorder::open(None)
+            RunRecorder::open(None)
         }
-        (Some(StoreArgument::DefaultStore(false)), Plan::Host(_)) => Recorder::of_leftovers(None),
-        (Some(StoreArgument::DefaultStore(false)) | None, Plan::Model(_)) => Recorder::of_nothing(),
+        (Some(StoreArgument::DefaultStore(false)), Plan::Host(_)) => {
+            RunRecorder::open_for_leftovers(None)
+        }
+        (Some(StoreArgument::DefaultStore(false)) | None, Plan::Model(_)) => {
+            RunRecorder::without_store()
+        }
     }
 }
 
@@ -270,7 +277,7 @@ pub(crate) fn charts(py: Python<'_>, runs: Vec<PyRef<'_, Run>>) -> PyResult<Vec<
     let runs = runs.iter().map(|one| timeline::Run::clone(&one.run));
     let runs: Vec<_> = runs.collect();
     let drawn = py.detach(|| {
-        let reported = reported(&load_catalogue(None)?, runs)?;
+        let reported = build_reports(&load_catalogue(None)?, runs)?;
         Ok(html::build_charts(&reported))
     });
     let drawn = drawn.map_err(|error| to_exception(py, &error))?;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Columns> {
     let listed = py.detach(|| {
         let store = runs::open_store(path.as_deref())?;
-        store.list().map_err(runs::store_failed)
+        store.list_runs().map_err(runs::store_failed)
     });
     let listed = listed.map_err(|error| to_exception(py, &error))?;
     let all = || listed.iter();
@@ -44,8 +44,11 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
                 RunState::Failed(_) => "failed",
             }),
         )
-        .integer_column("results", all().map(|run| i64::from(run.results)))
-        .integer_column("repetitions", all().map(|run| i64::from(run.repetitions)))
+        .integer_column("results", all().map(|run| i64::from(run.result_count)))
+        .integer_column(
+            "repetitions",
+            all().map(|run| i64::from(run.repetition_count)),
+        )
         .into_columns())
 }
 
@@ -54,7 +57,7 @@ pub(crate) fn stored_runs(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Col
 #[pyfunction]
 pub(crate) fn load_runs(py: Python<'_>, path: Option<PathBuf>, name: &str) -> PyResult<Vec<Run>> {
     let path = path.as_deref();
-    let loaded = py.detach(|| runs::load(path.map(Path::new), name));
+    let loaded = py.detach(|| runs::load_runs(path.map(Path::new), name));
     let loaded = loaded.map_err(|error| to_exception(py, &error))?;
     let runs = loaded.into_iter().map(Arc::new);
     Ok(runs.map(|run| Run { run }).collect())
@@ -69,12 +72,12 @@ pub(crate) fn delete_runs(
     killed: bool,
     dry_run: bool,
 ) -> PyResult<Vec<String>> {
-    let deletion = runs::Deletion {
-        names,
-        killed,
-        dry_run,
+    let deletion = runs::RunDeletion {
+        run_names: names,
+        only_interrupted: killed,
+        is_dry_run: dry_run,
     };
-    let deleted = py.detach(|| deletion.carry_out(path.as_deref()));
+    let deleted = py.detach(|| deletion.delete_runs(path.as_deref()));
     let deleted = deleted.map_err(|error| to_exception(py, &error))?;
     Ok(deleted.into_iter().map(|run| run.id).collect())
 }

@@ -40,7 +40,6 @@ pub(crate) fn encode_result(
     encode_document(&row, || describe_result_row(run_id, ordinal))
 }
 
-/// Returns the document of a repetition.
 pub(crate) fn encode_repetition(
     run_id: &str,
     ordinal: u32,
@@ -61,7 +60,7 @@ fn encode_document<T: Serialize + DeserializeOwned + PartialEq>(
     serde_json::to_string(value)
         .ok()
         .filter(|text| serde_json::from_str::<T>(text).is_ok_and(|read| read == *value))
-        .ok_or_else(|| StoreErrorKind::NotStorable { place: place() })
+        .ok_or_else(|| StoreErrorKind::ValueNotStorable { place: place() })
 }
 
 /// Parses the JSON document of a row.

@@ -21,7 +21,7 @@ pub enum StoreErrorKind {
         "cannot be opened: {reason}; check the permissions of the file and of its directory, or \
          name another file with --store FILE"
     )]
-    Unopenable {
+    CannotOpen {
         /// Reason that the operating system gives.
         reason: String,
     },
@@ -157,7 +157,7 @@ pub enum StoreErrorKind {
     #[error(
         "cannot store {place}: one of its numbers is not finite; correct the program that made it"
     )]
-    NotStorable {
+    ValueNotStorable {
         /// Name of the row, as a part of a run.
         place: String,
     },
@@ -179,7 +179,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
         match error {
-            E::SqliteFailure(failure, _) => Self::from_failure(failure, error),
+            E::SqliteFailure(failure, _) => Self::from_sqlite_failure(failure, error),
             // The statements are all known to be right: where SQLite finds an
             // error in one, it is the tables that are not.
             E::SqlInputError { msg, .. } => Self::Corrupt { detail: msg },
@@ -196,7 +196,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    fn from_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
+    fn from_sqlite_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
         let detail = error.to_string();
         match (failure.code, failure.extended_code) {
             (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown, _)
@@ -212,7 +212,7 @@ impl StoreErrorKind {
                 detail: "it is longer than any that diskperf writes".to_owned(),
             },
             (ErrorCode::CannotOpen | ErrorCode::PermissionDenied, _) => {
-                Self::Unopenable { reason: detail }
+                Self::CannotOpen { reason: detail }
             }
             _ => Self::Failed(error),
         }

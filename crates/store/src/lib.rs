@@ -186,7 +186,6 @@ impl Store {
         Err(StoreErrorKind::Moved)
     }
 
-    /// Adds the store's path to an error.
     fn with_store_path<T>(&self, outcome: Result<T, StoreErrorKind>) -> Result<T, StoreError> {
         outcome.map_err(|kind| StoreError {
             path: self.path.clone(),

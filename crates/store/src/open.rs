@@ -36,10 +36,10 @@ pub(crate) struct OpenedStore {
 pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<OpenedStore, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
-    let path = std::path::absolute(path).map_err(open_error)?;
+    let path = std::path::absolute(path).map_err(to_open_error)?;
     refuse_foreign_or_newer(&path)?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(open_error)?;
+        fs::create_dir_all(folder).map_err(to_open_error)?;
     }
     // Side files lie beside the file itself, whatever links lead there.
     let real = resolve_links(&path);
@@ -49,7 +49,7 @@ pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<OpenedStore, Stor
         Ok(connection) => (connection, false),
         Err(kind) => match space::disk_full_or(kind, &real) {
             StoreErrorKind::DiskFull => (open_without_space(&real, lock_wait)?, true),
-            StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => {
+            StoreErrorKind::CannotOpen { .. } | StoreErrorKind::ReadOnly => {
                 (open_for_reading(&real)?, false)
             }
             kind => return Err(kind),
@@ -79,18 +79,17 @@ pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     }
 }
 
-/// Limits a lock wait to a duration that SQLite can count.
 pub(crate) fn limit_lock_wait(lock_wait: Duration) -> Duration {
     lock_wait.min(LOCK_WAIT_MAX)
 }
 
 /// Refuses a file that [`open`] would refuse, without opening it for writing.
 pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
-    refuse_foreign_or_newer(&std::path::absolute(path).map_err(open_error)?)
+    refuse_foreign_or_newer(&std::path::absolute(path).map_err(to_open_error)?)
 }
 
-pub(crate) fn open_error(error: io::Error) -> StoreErrorKind {
-    StoreErrorKind::Unopenable {
+pub(crate) fn to_open_error(error: io::Error) -> StoreErrorKind {
+    StoreErrorKind::CannotOpen {
         reason: error.to_string(),
     }
 }
@@ -101,12 +100,12 @@ fn refuse_foreign_or_newer(path: &Path) -> Result<(), StoreErrorKind> {
     side_files::require_trusted(&resolve_links(path))?;
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
-            return Err(StoreErrorKind::Unopenable {
+            return Err(StoreErrorKind::CannotOpen {
                 reason: "it is a directory".to_owned(),
             });
         }
         Ok(metadata) if !metadata.is_file() => {
-            return Err(StoreErrorKind::Unopenable {
+            return Err(StoreErrorKind::CannotOpen {
                 reason: "it is not a regular file".to_owned(),
             });
         }
@@ -114,10 +113,10 @@ fn refuse_foreign_or_newer(path: &Path) -> Result<(), StoreErrorKind> {
         Ok(metadata) if metadata.len() == 1 => return Err(StoreErrorKind::NotAStore),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(open_error(error)),
+        Err(error) => return Err(to_open_error(error)),
     }
     match open_immutable(path).and_then(|connection| identify(&connection)) {
-        Ok(identity) => identity.missing_steps().map(drop),
+        Ok(identity) => identity.list_missing_steps().map(drop),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             Err(StoreErrorKind::NotAStore)
         }
@@ -197,14 +196,14 @@ fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite
 fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     let metadata = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(StoreErrorKind::Unopenable {
+            return Err(StoreErrorKind::CannotOpen {
                 reason: "it does not exist and cannot be created".to_owned(),
             });
         }
-        outcome => outcome.map_err(open_error)?,
+        outcome => outcome.map_err(to_open_error)?,
     };
     if has_write_ahead_log(path) {
-        return Err(StoreErrorKind::Unopenable {
+        return Err(StoreErrorKind::CannotOpen {
             reason: format!(
                 "its latest writes are in {}, which cannot be read without write permission",
                 with_suffix(path, "-wal").display()
@@ -214,13 +213,13 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     if metadata.len() == 0 {
         return Err(StoreErrorKind::ReadOnly);
     }
-    let connection = open_immutable(path).map_err(|error| StoreErrorKind::Unopenable {
+    let connection = open_immutable(path).map_err(|error| StoreErrorKind::CannotOpen {
         reason: match error.sqlite_error_code() {
             Some(ErrorCode::CannotOpen) => "permission denied".to_owned(),
             _ => error.to_string(),
         },
     })?;
-    if identify(&connection)?.missing_steps()?.is_empty() {
+    if identify(&connection)?.list_missing_steps()?.is_empty() {
         Ok(connection)
     } else {
         Err(StoreErrorKind::ReadOnly)
@@ -244,7 +243,7 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    match identify(&connection)?.missing_steps()?.is_empty() {
+    match identify(&connection)?.list_missing_steps()?.is_empty() {
         true => Ok(connection),
         false => Err(StoreErrorKind::DiskFull),
     }

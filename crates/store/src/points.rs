@@ -27,7 +27,7 @@ impl Store {
     /// # Errors
     ///
     /// As for [`Store::list`].
-    pub fn point(&self, fingerprint: &str) -> Result<Option<String>, StoreError> {
+    pub fn read_point(&self, fingerprint: &str) -> Result<Option<String>, StoreError> {
         self.read_snapshot(|connection| {
             let mut select =
                 connection.prepare_cached("SELECT document FROM points WHERE fingerprint = ?1")?;

@@ -21,7 +21,7 @@ pub struct RunHeading {
     pub target: String,
     /// Absolute paths that were measured, for a run on real storage. Empty for a run without
     /// recorded paths.
-    pub places: Vec<String>,
+    pub target_paths: Vec<String>,
     /// World of the run: host or model.
     pub world: World,
     /// Label that the user gave the run.
@@ -29,9 +29,9 @@ pub struct RunHeading {
     /// State of the run.
     pub state: RunState,
     /// Number of the run's results.
-    pub results: u32,
+    pub result_count: u32,
     /// Number of repetitions of all results, including discarded ones.
-    pub repetitions: u32,
+    pub repetition_count: u32,
 }
 
 /// Row in the table of runs that is not a valid run.
@@ -52,10 +52,10 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`StoreErrorKind::Corrupt`] for a damaged file.
-    pub fn list(&self) -> Result<Vec<RunHeading>, StoreError> {
+    pub fn list_runs(&self) -> Result<Vec<RunHeading>, StoreError> {
         self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in run_row_numbers(connection)? {
+            for row in list_run_rows(connection)? {
                 if let Ok(heading) = read_heading(connection, row)? {
                     found.push((heading.started_unix_ms, row, heading));
                 }
@@ -70,10 +70,10 @@ impl Store {
     /// # Errors
     ///
     /// As for [`Store::list`].
-    pub fn damaged(&self) -> Result<Vec<DamagedRun>, StoreError> {
+    pub fn list_damaged_runs(&self) -> Result<Vec<DamagedRun>, StoreError> {
         self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in run_row_numbers(connection)? {
+            for row in list_run_rows(connection)? {
                 found.extend(read_heading(connection, row)?.err());
             }
             Ok(found)
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// Returns [`StoreErrorKind::NoSuchRun`] (`id` must be a full id: see [`Store::resolve`]),
     /// [`StoreErrorKind::Corrupt`] or [`StoreErrorKind::Malformed`].
-    pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+    pub fn load_run(&self, id: &str) -> Result<Run, StoreError> {
         self.read_snapshot(|connection| {
             let mut run = read_run_row(connection, id)?;
             let mut statement = connection.prepare(
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`], or
     /// [`StoreErrorKind::Ambiguous`], which lists the candidates.
-    pub fn resolve(&self, text: &str) -> Result<String, StoreError> {
+    pub fn resolve_run_id(&self, text: &str) -> Result<String, StoreError> {
         self.read_snapshot(|connection| match text {
             "last" => last_run_id(connection),
             _ => run_id_by_prefix(connection, text),
@@ -162,7 +162,6 @@ fn read_repetitions(
     Ok(repetitions)
 }
 
-/// Parses the document in a column.
 fn read_document<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
@@ -180,7 +179,7 @@ fn read_document<T: serde::de::DeserializeOwned>(
 
 /// Returns the numbers of all rows in the table of runs. The contents of the rows, which may be
 /// invalid, are not read.
-fn run_row_numbers(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
+fn list_run_rows(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT rowid FROM runs NOT INDEXED")?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -216,7 +215,7 @@ fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading
     )?;
     let mut rows = statement.query([row])?;
     let Some(row) = rows.next()? else {
-        return Err(malformed_error("its row was deleted".to_owned()));
+        return Err(to_malformed_error("its row was deleted".to_owned()));
     };
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
@@ -228,27 +227,27 @@ fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading
             .ok()
             .filter(|started| *started < PAST_CALENDAR_MS)
             .ok_or_else(|| {
-                malformed_error(format!(
+                to_malformed_error(format!(
                     "its start is `{started_unix_ms}`, which is no time from 1970 to 9999"
                 ))
             })?,
         suite: row.get(2)?,
         target: row.get(3)?,
         // What is wrong with the document is said by whoever needs all of it.
-        places: places
+        target_paths: places
             .and_then(|places| serde_json::from_str(&places).ok())
             .unwrap_or_default(),
         world: documents::world_from_column(&world)
-            .ok_or_else(|| malformed_error(format!("its world is `{world}`")))?,
+            .ok_or_else(|| to_malformed_error(format!("its world is `{world}`")))?,
         label: row.get(5)?,
         state: documents::state_from_columns(&state, row.get(7)?)
-            .ok_or_else(|| malformed_error(format!("its state is `{state}`")))?,
-        results: row.get(8)?,
-        repetitions: row.get(9)?,
+            .ok_or_else(|| to_malformed_error(format!("its state is `{state}`")))?,
+        result_count: row.get(8)?,
+        repetition_count: row.get(9)?,
     })
 }
 
-fn malformed_error(detail: String) -> StoreErrorKind {
+fn to_malformed_error(detail: String) -> StoreErrorKind {
     StoreErrorKind::Malformed {
         place: "a run".to_owned(),
         detail,

@@ -68,14 +68,19 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"dskp");
 /// Migration steps from each schema version to the next. The first step makes version 1 of an empty
 /// file. A released step is never changed. A change of the tables is a new step, and so is a change
 /// of the documents that makes older ones unreadable.
-const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS, FILESYSTEMS];
+const SCHEMA_STEPS: &[&str] = &[
+    RUNS_SCHEMA,
+    WORKSPACES_SCHEMA,
+    POINTS_SCHEMA,
+    DEVICE_SETTINGS_SCHEMA,
+    FILESYSTEMS_SCHEMA,
+];
 
-/// Returns the newest schema version, to which all steps lead.
 const fn newest_version() -> i64 {
-    MIGRATIONS.len() as i64
+    SCHEMA_STEPS.len() as i64
 }
 
-const RUNS: &str = "
+const RUNS_SCHEMA: &str = "
 CREATE TABLE runs (
     id              TEXT    NOT NULL PRIMARY KEY,
     started_unix_ms INTEGER NOT NULL,
@@ -119,20 +124,20 @@ CREATE TABLE repetitions (
 ) STRICT;
 ";
 
-const WORKSPACES: &str = "
+const WORKSPACES_SCHEMA: &str = "
 CREATE TABLE workspaces (
     path BLOB NOT NULL PRIMARY KEY
 ) STRICT;
 ";
 
-const POINTS: &str = "
+const POINTS_SCHEMA: &str = "
 CREATE TABLE points (
     fingerprint TEXT NOT NULL PRIMARY KEY,
     document    TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";
 
-const DEVICE_SETTINGS: &str = "
+const DEVICE_SETTINGS_SCHEMA: &str = "
 CREATE TABLE device_settings (
     path  BLOB NOT NULL PRIMARY KEY,
     value TEXT NOT NULL,
@@ -143,7 +148,7 @@ CREATE TABLE device_settings (
 /// Migration step that removes the table of device settings and adds the file system of workspaces.
 /// Device settings are now recorded outside of the stores, where the user of any store finds them.
 /// Settings that a killed search of an older version changed are restored by a reboot.
-const FILESYSTEMS: &str = "
+const FILESYSTEMS_SCHEMA: &str = "
 DROP TABLE device_settings;
 ALTER TABLE workspaces ADD COLUMN filesystem TEXT;
 ";
@@ -152,11 +157,10 @@ ALTER TABLE workspaces ADD COLUMN filesystem TEXT;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseIdentity {
     /// A file to which nothing was written.
-    Empty,
-    /// A store with this schema version.
-    Store(i64),
+    EmptyDatabase,
+    StoreVersion(i64),
     /// A file of another application.
-    Foreign,
+    ForeignDatabase,
 }
 
 impl DatabaseIdentity {
@@ -169,14 +173,14 @@ impl DatabaseIdentity {
         let application = integer("PRAGMA application_id")?;
         let version = integer("PRAGMA user_version")?;
         Ok(if application == i64::from(APPLICATION_ID) && version > 0 {
-            Self::Store(version)
+            Self::StoreVersion(version)
         } else if application == 0
             && version == 0
             && integer("SELECT count(*) FROM sqlite_schema")? == 0
         {
-            Self::Empty
+            Self::EmptyDatabase
         } else {
-            Self::Foreign
+            Self::ForeignDatabase
         })
     }
 
@@ -185,15 +189,15 @@ impl DatabaseIdentity {
     /// # Errors
     ///
     /// Returns [`StoreErrorKind::NotAStore`] or [`StoreErrorKind::Newer`].
-    pub(crate) fn missing_steps(self) -> Result<&'static [&'static str], StoreErrorKind> {
+    pub(crate) fn list_missing_steps(self) -> Result<&'static [&'static str], StoreErrorKind> {
         let found = match self {
-            Self::Empty => 0,
-            Self::Store(version) => version,
-            Self::Foreign => return Err(StoreErrorKind::NotAStore),
+            Self::EmptyDatabase => 0,
+            Self::StoreVersion(version) => version,
+            Self::ForeignDatabase => return Err(StoreErrorKind::NotAStore),
         };
         usize::try_from(found)
             .ok()
-            .and_then(|done| MIGRATIONS.get(done..))
+            .and_then(|done| SCHEMA_STEPS.get(done..))
             .ok_or(StoreErrorKind::Newer {
                 found,
                 known: newest_version(),
@@ -207,11 +211,11 @@ impl DatabaseIdentity {
 /// one store, the second thus finds the work done.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreErrorKind> {
     let identity = DatabaseIdentity::read_from(&connection.unchecked_transaction()?)?;
-    if identity.missing_steps()?.is_empty() {
+    if identity.list_missing_steps()?.is_empty() {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let steps = DatabaseIdentity::read_from(&transaction)?.missing_steps()?;
+    let steps = DatabaseIdentity::read_from(&transaction)?.list_missing_steps()?;
     apply_steps(&transaction, steps)?;
     transaction.commit()?;
     Ok(())

@@ -54,7 +54,7 @@ pub(crate) fn create_journal_placeholder(store: &Path) -> Result<(), StoreErrorK
             // Only root can give it to the store's owner.
             let _ = fchown(&file, Some(of_store.uid()), Some(of_store.gid()));
             file.set_permissions(of_store.permissions())
-                .map_err(crate::open::open_error)
+                .map_err(crate::open::to_open_error)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             require_trusted_file(store, SUFFIXES[0])
@@ -64,7 +64,6 @@ pub(crate) fn create_journal_placeholder(store: &Path) -> Result<(), StoreErrorK
     }
 }
 
-/// Reports whether users other than this one and root may place files beside a store.
 #[cfg(unix)]
 fn may_others_write_beside(store: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -93,7 +92,7 @@ fn require_trusted_file(store: &Path, suffix: &str) -> Result<(), StoreErrorKind
     let metadata = match file.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(crate::open::open_error(error)),
+        Err(error) => return Err(crate::open::to_open_error(error)),
     };
     let owner = metadata.uid();
     let of_store = std::fs::metadata(store).map(|store| store.uid()).ok();

@@ -14,7 +14,7 @@ const WRITE_BYTES_MAX: usize = 128 << 10;
 /// "unable to open database file".
 pub(crate) fn disk_full_or(kind: StoreErrorKind, store: &Path) -> StoreErrorKind {
     let may_be_full = match &kind {
-        StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => true,
+        StoreErrorKind::CannotOpen { .. } | StoreErrorKind::ReadOnly => true,
         StoreErrorKind::Failed(Error::SqliteFailure(failure, _)) => {
             failure.code == ErrorCode::SystemIoFailure
         }

@@ -58,7 +58,7 @@ impl Store {
     /// # Errors
     ///
     /// As for [`Store::list`].
-    pub fn workspaces(&self) -> Result<Vec<NotedWorkspace>, StoreError> {
+    pub fn list_workspaces(&self) -> Result<Vec<NotedWorkspace>, StoreError> {
         self.read_snapshot(|connection| {
             let mut statement =
                 connection.prepare("SELECT path, filesystem FROM workspaces ORDER BY rowid")?;

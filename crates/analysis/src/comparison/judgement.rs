@@ -146,9 +146,7 @@ fn convert_undecided_reason(doubt: separate::SeparateDoubt) -> UndecidedReason {
 pub(crate) struct BlockPair {
     pub(crate) base_rate: f64,
     pub(crate) other_rate: f64,
-    /// Whether the other side ran second in the block.
     pub(crate) is_other_second: bool,
-    /// Whether the block ran after the verdict.
     pub(crate) is_after_verdict: bool,
 }
 

@@ -70,7 +70,6 @@ fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
     results
 }
 
-/// Tests whether a result's program occurs only once among the results.
 fn is_only_result_of_program(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     let same = |other: &&&ProgramResult| other.program == result.program;
     results.iter().filter(same).count() == 1

@@ -8,7 +8,7 @@ pub(super) struct CandidateCause {
     pub(super) suspect: SuspectedComponent,
     /// Part of the drive that the cause belongs to, for a drive with firmware.
     pub(super) part: Option<DrivePart>,
-    /// Certainty that the difference is a cause (see [`Rank`]), then its size among causes of equal
+    /// Certainty that the difference is a cause (see [`CauseRank`]), then its size among causes of equal
     /// rank.
     pub(super) rank_and_log_ratio: (CauseRank, f64),
     /// Description of the difference for the user.
@@ -16,7 +16,6 @@ pub(super) struct CandidateCause {
 }
 
 impl CandidateCause {
-    /// Assigns the cause to a part of a drive with firmware.
     pub(super) fn with_part(mut self, part: DrivePart) -> Self {
         self.part = Some(part);
         self

@@ -126,7 +126,6 @@ fn find_seek_curve_cause(one: &TraceMeasures, other: &TraceMeasures) -> Option<C
     ))
 }
 
-/// Interpolates the seek time over a distance from the nearest measured distances of a run.
 fn interpolate_seek_ns(measures: &TraceMeasures, (drive, distance): (u32, u32)) -> Option<f64> {
     let below = measures
         .seek_ns_by_drive_and_distance

@@ -11,7 +11,6 @@ const NEW_ADDRESS_SHARE_MIN: f64 = 0.04;
 /// a whole, without a new layout.
 const EQUAL_STEP_SHARE_MIN: f64 = 0.97;
 
-/// Compares the layout of files in the two runs.
 pub(super) fn find_layout_cause(
     a: &TraceMeasures,
     b: &TraceMeasures,

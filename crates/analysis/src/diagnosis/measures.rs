@@ -36,15 +36,12 @@ pub(super) struct TraceMeasures {
     pub(super) in_flight_past_driver_max: u64,
     /// Maximum number of requests in flight that had left the controller's queue.
     pub(super) in_flight_at_drive_max: u64,
-    /// Total time of all requests in each stage, in nanoseconds.
     request_stage_ns: [f64; Stage::COUNT],
     /// Bytes that all requests of the run moved.
     pub(super) transferred_bytes: f64,
-    /// Number of requests by purpose, such as read or read-ahead.
     pub(super) request_count_by_purpose: BTreeMap<Purpose, f64>,
     /// Median duration of each stage in the requests that have it, in nanoseconds.
     median_stage_ns: BTreeMap<Stage, f64>,
-    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(super) seek_ns_by_drive_and_distance: BTreeMap<(u32, u32), u64>,
     /// Position on the drive of the first sector of each request.
     pub(super) sector_positions: BTreeMap<(u32, u64), Position>,
@@ -219,12 +216,10 @@ impl TraceMeasures {
         }
     }
 
-    /// Returns the time that all programs booked to a stage, in nanoseconds.
     pub(super) fn program_stage_ns(&self, stage: Stage) -> f64 {
         self.program_stage_ns[stage.index()]
     }
 
-    /// Returns the time that all requests spent in a stage, in nanoseconds.
     pub(super) fn request_stage_ns(&self, stage: Stage) -> f64 {
         self.request_stage_ns[stage.index()]
     }
@@ -234,7 +229,6 @@ impl TraceMeasures {
         self.median_stage_ns.get(&stage).copied()
     }
 
-    /// Counts all requests of the run.
     pub(super) fn request_count(&self) -> f64 {
         self.request_count_by_purpose.values().sum()
     }

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 /// Execution context of a routine: a program or an interrupt handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ExecutionContext {
-    /// The routine runs in a program, in its own code or in the kernel.
     Program,
-    /// The routine runs in an interrupt handler.
     Handler,
 }
 
@@ -25,7 +23,6 @@ pub(super) struct DurationHistogram(BTreeMap<u64, u64>);
 /// Durations of the processor's routines, with the interrupts and slow-downs that delayed them.
 #[derive(Default)]
 pub(super) struct RoutineDurations {
-    /// Durations of routines in nanoseconds, by execution context and stage.
     work_durations: BTreeMap<(ExecutionContext, Stage), DurationHistogram>,
     /// Most frequent time between two clock ticks in nanoseconds; `None` before the second tick.
     tick_ns: Option<u64>,
@@ -94,18 +91,29 @@ impl DurationHistogram {
         Some((most.0, gone.iter().map(time).sum::<f64>() / whole.max(1.0)))
     }
 
-    /// Returns a duration that only this histogram contains, its counterpart that only the other
-    /// contains, and their share of the time.
+    /// Returns a duration that only this histogram contains, with its counterpart in the other.
     fn find_changed_duration(
         &self,
         other: &Self,
         share: f64,
         tolerance: u64,
-    ) -> Option<(f64, f64, f64)> {
-        let (one, of_one) = self.find_duration_missing_in(other, share, tolerance)?;
-        let (two, of_other) = other.find_duration_missing_in(self, share, tolerance)?;
-        Some((one, two, of_one.max(of_other)))
+    ) -> Option<ChangedDuration> {
+        let (own, own_share) = self.find_duration_missing_in(other, share, tolerance)?;
+        let (other, other_share) = other.find_duration_missing_in(self, share, tolerance)?;
+        Some(ChangedDuration {
+            own_ns: own,
+            other_ns: other,
+            time_share: own_share.max(other_share),
+        })
     }
+}
+
+/// Duration of a routine that one run has in place of another duration of the other run.
+struct ChangedDuration {
+    own_ns: f64,
+    other_ns: f64,
+    /// Larger share of its run's time that either duration makes up.
+    time_share: f64,
 }
 
 impl RoutineDurations {
@@ -180,12 +188,18 @@ pub(super) fn find_routine_causes(
         else {
             continue;
         };
-        if let Some((one, other, share)) =
-            one.find_changed_duration(other, 0.0, DURATION_ROUNDING_NS)
-        {
-            ratios.push((suspect, (other / one).ln()));
-            let evidence = describe_both_values(&words::stage_label(key.1), Some(one), Some(other));
-            found.push(new_cause(suspect, (CauseRank::Unit, share), evidence));
+        if let Some(changed) = one.find_changed_duration(other, 0.0, DURATION_ROUNDING_NS) {
+            ratios.push((suspect, (changed.other_ns / changed.own_ns).ln()));
+            let evidence = describe_both_values(
+                &words::stage_label(key.1),
+                Some(changed.own_ns),
+                Some(changed.other_ns),
+            );
+            found.push(new_cause(
+                suspect,
+                (CauseRank::Unit, changed.time_share),
+                evidence,
+            ));
         }
     }
     found.extend(find_processor_cause(&ratios));
@@ -229,15 +243,19 @@ fn find_clock_cause(a: &RoutineDurations, b: &RoutineDurations) -> Option<Candid
             evidence,
         ));
     }
-    let (one, other, share) = a.tick_durations.find_changed_duration(
+    let changed = a.tick_durations.find_changed_duration(
         &b.tick_durations,
         FREQUENT_SHARE_MIN,
         DURATION_ROUNDING_NS,
     )?;
-    let evidence = describe_both_values("the clock's interrupt", Some(one), Some(other));
+    let evidence = describe_both_values(
+        "the clock's interrupt",
+        Some(changed.own_ns),
+        Some(changed.other_ns),
+    );
     Some(new_cause(
         SuspectedComponent::Kernel,
-        (CauseRank::Unit, share),
+        (CauseRank::Unit, changed.time_share),
         evidence,
     ))
 }

@@ -3,7 +3,6 @@
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::TracedRequest;
 
-/// Stages of a request in the driver.
 pub(super) const DRIVER_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
 
 /// Returns the time at which a request leaves its leading stages, as far as they are among the

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// Numbers of decisions for and against a sector search, by the value that may determine them.
 type SearchDecisions = BTreeMap<u32, (u32, u32)>;
 
-/// Measures of the sector searches of a run.
 #[derive(Default)]
 pub(super) struct SearchMeasures {
     /// Median distance in slots from the end of a search to the requested sector.

@@ -112,7 +112,6 @@ pub enum ContributionMethod {
     },
     /// Mean over some random orders of the changes, from a fixed seed.
     SampledOrders {
-        /// Number of orders that the method drew.
         orders: u32,
         /// Number of runs that the method made.
         runs: u32,

@@ -18,17 +18,14 @@ impl TimeIntervals {
         Self(joined)
     }
 
-    /// Returns the union of several sets of intervals.
     pub(super) fn union_of<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         Self::from_spans(all.flat_map(|one| one.0.iter().copied()))
     }
 
-    /// Returns the total length of the set's intervals.
     pub(super) fn total_ns(&self) -> u64 {
         self.0.iter().map(|(from, until)| until - from).sum()
     }
 
-    /// Returns the total time that two sets of intervals share.
     pub(super) fn overlap_ns(&self, other: &Self) -> u64 {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut both = 0;

@@ -6,7 +6,7 @@
 //! 1. the worker is charged for a processor: `system_call` (later divided into `user` and
 //!    `system_call` by the kernel's ticks);
 //! 2. it could run, and something else has the processor: `cpu_wait`;
-//! 3. it waits while a device has at least one request: `account_device`;
+//! 3. it waits while a device has at least one request: `build_device_account`;
 //! 4. it waits while requests are queued and no device has any: `driver_queue`;
 //! 5. it waits for something other than a request: `unattributed`.
 //!

@@ -33,7 +33,6 @@ impl CpuTimeDivision {
         (division.user_time + division.system_time >= DIVISION_TIME_MIN).then_some(division)
     }
 
-    /// Returns the user-mode part of a processor time.
     pub(super) fn user_share_of(self, processor: Nanoseconds) -> Nanoseconds {
         let all = u128::from((self.user_time + self.system_time).0.max(1));
         let user = u128::from(processor.0) * u128::from(self.user_time.0) / all;

@@ -26,9 +26,7 @@ pub struct ResponseAccount {
 /// Minimum share of queueing in the response time at which the explanation names queueing as the
 /// main cost.
 const DOMINANT_SHARE_MIN: f64 = 0.5;
-/// Minimum share of the response time at which the sentence mentions a stage.
 const MENTION_SHARE_MIN: f64 = 0.01;
-/// Maximum number of stages that the sentence on response times mentions.
 const STAGES_MENTIONED_MAX: usize = 3;
 
 impl ResponseAccount {

@@ -128,7 +128,6 @@ fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
     known.into_iter().flatten().map(name).collect()
 }
 
-/// Returns the stage to which a part of a call belongs.
 pub(super) fn stage_of_estimate(part: &CostEstimate) -> Stage {
     if !part.is_distinguished {
         return Stage::Unattributed;

@@ -294,7 +294,6 @@ fn describe_main_cost(account: &TimeAccount) -> Option<String> {
     describe_processor_work(account)
 }
 
-/// Describes the program's work on the processor, if that is most of its time.
 fn describe_processor_work(account: &TimeAccount) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let ledger = account.ledger.entries().iter();

@@ -17,7 +17,6 @@ pub enum InputError {
     OutOfRange {
         /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
-        /// Value of the invalid input.
         value: f64,
         /// Smallest value that the input may have.
         least: f64,
@@ -69,7 +68,7 @@ const CALCULATION_STEPS_MAX: f64 = 2e10;
 ///
 /// # Errors
 ///
-/// [`InputError::TooMany`] interrupts come while the processor waits for a sector.
+/// [`InputError::TooManySteps`] interrupts come while the processor waits for a sector.
 pub fn check_calculation_steps(inputs: &InterleaveInputs) -> Result<(), InputError> {
     let interruptions = inputs.list_interruptions();
     let sources: u32 = interruptions.iter().map(|one| one.source_count).sum();
@@ -125,7 +124,6 @@ pub(super) fn check_inputs(inputs: &InterleaveInputs, also: Option<u32>) -> Resu
 
 type InputRange = (&'static str, f64, RangeInclusive<f64>);
 
-/// Lists every numeric input with its range.
 fn list_input_ranges(inputs: &InterleaveInputs, also: Option<u32>) -> Vec<InputRange> {
     let (track, service) = (&inputs.track, &inputs.service);
     let sectors = f64::from(track.sectors_per_track);

@@ -57,7 +57,6 @@ pub(super) struct SectorSequence {
 pub(super) struct Lateness {
     /// Share of sectors (0 to 1) that pass before they are requested.
     pub(super) missed_share: f64,
-    /// Mean number of revolutions lost per sector.
     pub(super) lost_revolutions: f64,
     /// Mean time from a sector's end until its service is done, in ms, without waits for the
     /// previous service.

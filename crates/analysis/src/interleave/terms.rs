@@ -114,7 +114,6 @@ impl InterleaveInputs {
         InterruptCost::ALL.into_iter().filter(on).collect()
     }
 
-    /// Lists all interruptions that the inputs describe.
     pub(super) fn list_interruptions(&self) -> Vec<InterruptionFigures> {
         let mut found = Vec::new();
         let mut add = |interrupt, sources: u32, period_ms: f64, measured_ms: f64| {

@@ -9,14 +9,12 @@ pub(super) struct PerfettoTrace {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct TracePacket {
-    /// Time of the trace packet in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
     pub(super) trusted_packet_sequence_id: Option<u32>,
     #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
-    /// Flags of the packet's sequence, valid from this packet on.
     #[prost(uint32, optional, tag = "13")]
     pub(super) sequence_flags: Option<u32>,
     #[prost(message, optional, tag = "60")]

@@ -9,7 +9,6 @@ use crate::accuracy::{
     FreeParameters, PublishedStatement, round_as_csh_prints,
 };
 
-/// Formats the accuracy card as a report.
 pub(super) fn build_blocks(card: &AccuracyCard) -> Vec<DocumentBlock> {
     let (mut blocks, cells) = split_page(card);
     blocks.extend(cells);
@@ -61,7 +60,6 @@ its system was chosen with it; prediction: none was. not scored: the document su
 or gives it as context; not measured: the document prints n.m., and the model predicts. A parameter \
 is free if its source is not a document, a source file, or arithmetic on these.";
 
-/// Formats the accuracy card as the page in the repository.
 pub(super) fn build_page(card: &AccuracyCard) -> Vec<DocumentBlock> {
     let mut blocks = build_blocks(card);
     blocks.insert(1, DocumentBlock::Text(INTRODUCTION.to_owned()));
@@ -408,7 +406,6 @@ pub(super) fn render_json(card: &AccuracyCard) -> String {
     render_pretty(card)
 }
 
-/// Formats the card as CSV, one line for each published number.
 pub(super) fn render_csv(card: &AccuracyCard) -> String {
     let records: Vec<Vec<CsvField>> = card.cells.iter().map(build_csv_record).collect();
     format_records(&records)

@@ -324,7 +324,6 @@ fn describe_blocks_run(comparison: &Comparison) -> Option<String> {
     (!counted.is_empty()).then(|| format!("blocks: {}", counted.join(", ")))
 }
 
-/// Describes the ratio and its interval for one basis of comparison.
 fn describe_basis(basis: ComparisonBasis) -> &'static str {
     match basis {
         ComparisonBasis::Medians => {

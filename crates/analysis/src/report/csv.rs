@@ -12,7 +12,6 @@ use crate::summary::LatencyPercentiles;
 use crate::summary::load::{LatencySummary, LoadSummary};
 use diskperf_timeline::{Run, Statistic, Verified, World, printable};
 
-/// Heading and value of a CSV field.
 pub(super) type CsvField = (&'static str, String);
 
 /// Builds the headings of the response times of an operation, or of all operations that count for

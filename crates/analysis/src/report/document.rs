@@ -14,7 +14,6 @@ const GROUP_GAP_WIDTH: usize = 2;
 
 /// One piece of a report: heading, section, paragraph, list or table.
 pub(super) enum DocumentBlock {
-    /// Heading with the title of a run or of a report.
     Heading(String),
     /// Heading with the title of a section of the report.
     Section(String),
@@ -161,7 +160,6 @@ fn display_width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Formats the report as plain text for a terminal of this width.
 pub(super) fn render_text(blocks: &[DocumentBlock], terminal: u16) -> String {
     let columns = usize::from(terminal.max(20));
     let mut out = String::new();
@@ -389,7 +387,6 @@ fn render_markdown_row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Escapes text for Markdown and puts it on one line.
 pub(super) fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let lines = text.replace("\r\n", "\n");

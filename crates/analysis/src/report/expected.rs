@@ -90,7 +90,6 @@ pub(super) fn render_json(expected_figures: &ExpectedFigures) -> String {
     render_pretty(expected_figures)
 }
 
-/// Formats the figures as CSV, one line for each.
 pub(super) fn render_csv(expected_figures: &ExpectedFigures) -> String {
     let record = |of: &ExpectedValue| -> Vec<CsvField> {
         vec![

@@ -502,8 +502,9 @@ pub(super) fn render_csv(explanation: &Explanation) -> String {
                 records.push(line);
             }
         }
-        for (name, which, ns) in devices::list_csv_lines(&account.device_accounts) {
-            records.push(record("request", name, which.to_owned(), ns, None));
+        for line in devices::list_csv_lines(&account.device_accounts) {
+            let statistic = line.statistic.to_owned();
+            records.push(record("request", line.name, statistic, line.ns, None));
         }
         for one in &program.counterfactuals {
             let gain = Some(one.relative_gain(account.elapsed));

@@ -9,7 +9,6 @@ use crate::summary::ResultSummary;
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, ProgramResult};
 
-/// Mark of a figure that the load generator limits.
 pub(super) const GENERATOR_LIMITED_MARK: &str = "§";
 
 /// Text in place of a figure that was not measured, as in 1983.

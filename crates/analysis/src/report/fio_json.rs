@@ -84,7 +84,6 @@ fn build_results(run: &Run) -> Option<FioResults> {
     })
 }
 
-/// Returns the median repetition of a result, which represents the others.
 fn find_median_repetition(result: &ProgramResult) -> Option<&Repetition> {
     let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
     kept.sort_by(|one, other| judged_duration_s(one).total_cmp(&judged_duration_s(other)));

@@ -6,20 +6,33 @@ use super::json::render_pretty;
 use crate::formatting::FormattingTime;
 use diskperf_timeline::Nanoseconds;
 
-/// Returns the parts of formatting and verifying, each with its name, its duration and its passes.
-fn list_formatting_parts(formatting: &FormattingTime) -> [(String, Nanoseconds, u32); 3] {
+struct FormattingPart {
+    name: String,
+    duration: Nanoseconds,
+    pass_count: u32,
+}
+
+fn list_formatting_parts(formatting: &FormattingTime) -> [FormattingPart; 3] {
     let passes = formatting.verify_pass_count;
     [
-        ("format".to_owned(), formatting.format_time, 1),
-        (
-            match passes {
+        FormattingPart {
+            name: "format".to_owned(),
+            duration: formatting.format_time,
+            pass_count: 1,
+        },
+        FormattingPart {
+            name: match passes {
                 1 => "1 verify pass".to_owned(),
                 passes => format!("{passes} verify passes"),
             },
-            formatting.verify_time(),
-            passes,
-        ),
-        ("both".to_owned(), formatting.total_time(), 1 + passes),
+            duration: formatting.verify_time(),
+            pass_count: passes,
+        },
+        FormattingPart {
+            name: "both".to_owned(),
+            duration: formatting.total_time(),
+            pass_count: 1 + passes,
+        },
     ]
 }
 
@@ -29,22 +42,22 @@ fn to_minutes(span: Nanoseconds) -> f64 {
 
 pub(super) fn build_blocks(formatting: &FormattingTime) -> Vec<DocumentBlock> {
     let parts = list_formatting_parts(formatting);
-    let column =
-        |of: &dyn Fn(&(String, Nanoseconds, u32)) -> String| parts.iter().map(of).collect();
-    let each = |part: &(String, Nanoseconds, u32)| formatting.revolutions_per_track(part.1, part.2);
+    let column = |of: &dyn Fn(&FormattingPart) -> String| parts.iter().map(of).collect();
+    let each =
+        |part: &FormattingPart| formatting.revolutions_per_track(part.duration, part.pass_count);
     vec![
         DocumentBlock::Heading(format!(
             "Formatting {}: {} tracks",
             formatting.drive_name, formatting.track_count
         )),
         DocumentBlock::Grid(Grid {
-            key_column: Column::left_aligned("work", column(&|part| part.0.clone())),
+            key_column: Column::left_aligned("work", column(&|part| part.name.clone())),
             groups: vec![ColumnGroup::new(
                 "",
                 vec![
                     Column::right_aligned(
                         "minutes",
-                        column(&|part| format!("{:.1}", to_minutes(part.1))),
+                        column(&|part| format!("{:.1}", to_minutes(part.duration))),
                     ),
                     Column::right_aligned(
                         "revolutions of each track",
@@ -62,14 +75,12 @@ pub(super) fn render_json(formatting: &FormattingTime) -> String {
 
 /// Formats the durations as CSV, one line for each of formatting, verifying and the total.
 pub(super) fn render_csv(formatting: &FormattingTime) -> String {
-    let record = |(name, span, passes): &(String, Nanoseconds, u32)| -> Vec<CsvField> {
+    let record = |part: &FormattingPart| -> Vec<CsvField> {
+        let revolutions = formatting.revolutions_per_track(part.duration, part.pass_count);
         vec![
-            ("work", name.clone()),
-            ("minutes", format_number(to_minutes(*span))),
-            (
-                "revolutions_per_track",
-                format_number(formatting.revolutions_per_track(*span, *passes)),
-            ),
+            ("work", part.name.clone()),
+            ("minutes", format_number(to_minutes(part.duration))),
+            ("revolutions_per_track", format_number(revolutions)),
         ]
     };
     let records: Vec<Vec<CsvField>> = list_formatting_parts(formatting)

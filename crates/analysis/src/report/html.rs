@@ -243,7 +243,7 @@ fn add_run(page: &mut HtmlPage, view: &RunView<'_>, reported: &ReportedRun, amon
 
 /// Selects the results of a modelled run that get a picture, as indices in ascending order.
 ///
-/// On platters these are all results, or, of more than [`PLATTER_PICTURES_MAX`], those that lose the most
+/// On platters these are all results, or, of more than [`PLATTER_PICTURE_COUNT_MAX`], those that lose the most
 /// to missed revolutions. Pictures of flash drives are large; they are drawn for a few results that
 /// lose time at the dies, or for the first one where none does.
 pub fn choose_pictured_results(run: &Run) -> Vec<usize> {

@@ -16,7 +16,6 @@ const CALL_BYTES_PARAMETER: &str = "call_bytes";
 
 struct PivotTable {
     program: &'static str,
-    /// Parameter that the rows of the pivot table show, and its heading.
     row_parameter: (&'static str, &'static str),
     column_parameter: &'static str,
 }
@@ -49,7 +48,6 @@ impl PivotTable {
             .map_or("", String::as_str)
     }
 
-    /// Tests whether a result belongs to a cell of the table, by its row and column.
     fn is_in_cell(&self, row: &ResultRow, key: &str, column: &str) -> bool {
         self.parameter_value(row, self.row_parameter.0) == key
             && self.parameter_value(row, self.column_parameter) == column

@@ -233,7 +233,6 @@ fn describe_revolutions((name, replayed): &(&str, &ReplayResult)) -> String {
     )
 }
 
-/// Tabulates the causes of modelling errors, one row for each drive and cause.
 fn build_cause_grid(drives: &ReplayedDrives<'_>) -> DocumentBlock {
     let rows: Vec<(&str, &RemainingError)> = drives
         .iter()

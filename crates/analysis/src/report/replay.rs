@@ -134,7 +134,6 @@ fn describe_pace_reference(pace: ReplayPace) -> &'static str {
     }
 }
 
-/// Describes what a replay with this pace can show.
 fn describe_pace(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {

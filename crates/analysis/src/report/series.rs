@@ -86,7 +86,6 @@ fn build_grid(series: &[SeriesFigures]) -> Grid {
     }
 }
 
-/// Formats the series as CSV, one record for each interval.
 pub(super) fn render_csv(views: &[RunView]) -> String {
     let mut records: Vec<Vec<CsvField>> = Vec::new();
     for view in views {

@@ -28,7 +28,6 @@ pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<T
     (0..).zip(targets).map(part).collect()
 }
 
-/// Returns a copy of a result with the workers of one drive only.
 fn result_of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     let mut part = result.clone();
     for repetition in &mut part.repetitions {

@@ -16,7 +16,6 @@ use crate::tuning::{
 use crate::tuning::{ParameterStep, ValueRange};
 use diskperf_timeline::units::format_size;
 
-/// Formats the result of a tuning search as a report.
 pub(super) fn build_blocks(tuned: &TuningResult) -> Vec<DocumentBlock> {
     let Some(best) = tuned.best_point() else {
         return vec![
@@ -161,7 +160,6 @@ struct AnswerRow<'a> {
     settings: String,
     value: Option<f64>,
     unwritten_share: Option<f64>,
-    /// Gain of the settings over today's, as a share.
     gain_over_today: Option<f64>,
     /// Values of the goal with the settings, for each seed and spindle phase.
     gain_over_seeds: Option<&'a Vec<f64>>,

@@ -8,6 +8,7 @@
 //! covers 95 to 99 % for six to twenty values. BCa is no remedy: its acceleration rests on the
 //! jackknife, which is inconsistent for a median (Efron 1979).
 
+use super::CenteredInterval;
 use super::student::{normal_cdf, student_quantile};
 use super::{median_of_sorted, quantile_of_sorted};
 use rand_core::{Rng, SeedableRng};
@@ -21,8 +22,8 @@ pub const RESAMPLING_SEED: u64 = 1983;
 /// Number of resamples. At six values the outermost quantile in use has 24 of them beyond it.
 const RESAMPLE_COUNT: usize = 10_000;
 
-/// Returns (median, low, high); `None` for fewer than two values.
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
+/// Returns the interval of the median; `None` for fewer than two values.
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<CenteredInterval> {
     let n = values.len();
     if n < 2 {
         return None;
@@ -32,11 +33,11 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64
     let center = median_of_sorted(&sorted)?;
     let medians = resample_medians(&sorted);
     let tail = expanded_tail_probability(n, confidence);
-    Some((
+    Some(CenteredInterval {
         center,
-        quantile_of_sorted(&medians, tail)?,
-        quantile_of_sorted(&medians, 1.0 - tail)?,
-    ))
+        low: quantile_of_sorted(&medians, tail)?,
+        high: quantile_of_sorted(&medians, 1.0 - tail)?,
+    })
 }
 
 /// Returns the medians of all resamples, in ascending order.

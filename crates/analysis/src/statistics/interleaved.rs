@@ -91,7 +91,6 @@ pub struct ConfidenceSequence {
     signed_ln_ratios: Vec<f64>,
     /// Number of order statistics outside the interval at either end; 0 while no interval is known.
     order_statistic_rank: usize,
-    /// Intersection of the intervals of all times so far.
     confidence_bounds: Option<LogRatioBounds>,
     /// Values of `corrected` from blocks that ran after the verdict, in ascending
     /// order; absent before the first of these.

@@ -53,7 +53,7 @@ pub struct SeparateEstimate {
 /// Reason against a firm verdict on two separate runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeparateDoubt {
-    /// A run has fewer than [`VERDICT_REPETITIONS_MIN`] repetitions.
+    /// A run has fewer than [`VERDICT_REPETITION_COUNT_MIN`] repetitions.
     TooFewRepetitions,
     /// The base run was disturbed for half of its time.
     BaseDisturbed,

@@ -1,6 +1,6 @@
 //! Student's t and the normal distribution, as far as intervals need them.
 
-use super::{mean, variance};
+use super::{CenteredInterval, mean, variance};
 
 /// Returns P(Z <= z) of the standard normal distribution.
 pub fn normal_cdf(z: f64) -> f64 {
@@ -90,26 +90,34 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     fraction
 }
 
-/// Returns (mean, low, high) of the t interval of the mean; `None` for fewer than two values.
-pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
+/// Returns the t interval of the mean; `None` for fewer than two values.
+pub fn mean_interval(values: &[f64], confidence: f64) -> Option<CenteredInterval> {
     let variance = variance(values)?;
     let n = values.len() as f64;
     let t = student_quantile(0.5 + 0.5 * confidence, n - 1.0);
     let half = t * (variance / n).sqrt();
     let mean = mean(values)?;
-    Some((mean, mean - half, mean + half))
+    Some(CenteredInterval {
+        center: mean,
+        low: mean - half,
+        high: mean + half,
+    })
 }
 
-/// Returns (difference, low, high) of mean(`other`) - mean(`base`) by Welch's t, which does not
+/// Returns the interval of mean(`other`) - mean(`base`) by Welch's t, which does not
 /// assume equal variances (Welch 1947; degrees of freedom of Welch and Satterthwaite). `None` if
 /// either sample has fewer than two values.
-pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
+pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<CenteredInterval> {
     let error = |values: &[f64]| Some(variance(values)? / values.len() as f64);
     let (base_error, other_error) = (error(base)?, error(other)?);
     let difference = mean(other)? - mean(base)?;
     let total = base_error + other_error;
     if total == 0.0 {
-        return Some((difference, difference, difference));
+        return Some(CenteredInterval {
+            center: difference,
+            low: difference,
+            high: difference,
+        });
     }
     // Shares instead of squares of tiny variances, which would underflow.
     let (base_share, other_share) = (base_error / total, other_error / total);
@@ -117,5 +125,9 @@ pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<(f
         / (base_share.powi(2) / (base.len() - 1) as f64
             + other_share.powi(2) / (other.len() - 1) as f64);
     let half = student_quantile(0.5 + 0.5 * confidence, degrees) * total.sqrt();
-    Some((difference, difference - half, difference + half))
+    Some(CenteredInterval {
+        center: difference,
+        low: difference - half,
+        high: difference + half,
+    })
 }

@@ -142,7 +142,6 @@ pub struct SeriesFigures {
 
 /// Repetitions that a load's summary covers.
 struct LoadAggregation<'a> {
-    /// All kept repetitions of the program.
     kept_repetitions: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
     chosen_repetitions: &'a [&'a Repetition],
@@ -222,7 +221,6 @@ impl LoadSummary {
     }
 }
 
-/// Selector of the latency histograms of a worker.
 type HistogramSelector<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
 
 impl LoadAggregation<'_> {
@@ -422,7 +420,6 @@ pub fn build_rate_series(repetition: &Repetition, most: usize) -> RateSeries {
     }
 }
 
-/// Series of one worker, in intervals common to all workers.
 struct WorkerSeries<'a> {
     elapsed: Nanoseconds,
     /// Whether transactions count, and not single requests.

@@ -56,7 +56,7 @@ impl TuningResult {
     }
 
     /// Returns the steps that lose as much as a cliff, between values too far apart to distinguish
-    /// it from a slope ([`CLIFF_STEP_RATIO_MAX`]), in the order of [`Tuned::cliffs`].
+    /// it from a slope ([`CLIFF_STEP_RATIO_MAX`]), in the order of [`TuningResult::find_cliffs`].
     pub fn find_wide_steps(&self) -> Vec<ParameterCliff> {
         let mut steps = self.find_falls();
         steps.retain(|fall| fall.is_wide_step);
@@ -255,7 +255,6 @@ fn expected_log_slope(slopes: &[f64], place: usize) -> f64 {
     expected.max(0.0)
 }
 
-/// Returns the median of the nearest slopes of a curve.
 fn median_slope(slopes: &[f64]) -> Option<f64> {
     median(&slopes[..slopes.len().min(STEPS_AROUND)])
 }

@@ -190,7 +190,7 @@ impl TuningGoal {
         Some(libm::exp(logarithms.sum::<f64>() / programs.len() as f64))
     }
 
-    /// Returns the uncertainty of the logarithm of [`Self::value`]: the spread of the repetitions,
+    /// Returns the uncertainty of the logarithm of [`Self::value_of_programs`]: the spread of the repetitions,
     /// or the sampling error of a percentile.
     pub fn uncertainty_of_programs(self, programs: &[ProgramFigures]) -> ValueUncertainty {
         let of = |figures: &ProgramFigures| match self {

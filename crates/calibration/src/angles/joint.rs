@@ -74,11 +74,11 @@ impl UnknownLayout {
         }
         match reference.block_address.in_zone.filter(|_| self.has_skews) {
             Some(at) => {
-                row.push((Self::TRACK_SKEW_INDEX, at.order.into()));
-                row.push((Self::CYLINDER_SKEW_INDEX, at.cylinder.into()));
-                row.push((self.origin_index(at.zone), 1.0));
+                row.push((Self::TRACK_SKEW_INDEX, at.track_in_range.into()));
+                row.push((Self::CYLINDER_SKEW_INDEX, at.cylinder_in_zone.into()));
+                row.push((self.origin_index(at.zone_index), 1.0));
                 if self.has_ranges {
-                    row.push((self.range_step_index(at.zone), at.range.into()));
+                    row.push((self.range_step_index(at.zone_index), at.range_index.into()));
                 }
             }
             None => row.push((Self::FIRST_ORIGIN_INDEX, 1.0)),
@@ -156,7 +156,7 @@ pub(super) fn refine_angles(
         segment_count: stretches.count(),
         has_ranges: references
             .iter()
-            .any(|r| r.block_address.in_zone.is_some_and(|at| at.range > 0)),
+            .any(|r| r.block_address.in_zone.is_some_and(|at| at.range_index > 0)),
     };
     let start = || JointFitState {
         period_us,

@@ -144,12 +144,12 @@ fn to_points(
     let point = |reference: &PlatterReference| {
         let at = reference.block_address.in_zone?;
         Some(ReferencePoint {
-            zone: at.zone,
-            cylinder: at.cylinder.into(),
-            spare_range: at.range.into(),
-            track_order: at.order.into(),
+            zone: at.zone_index,
+            cylinder: at.cylinder_in_zone.into(),
+            spare_range: at.range_index.into(),
+            track_order: at.track_in_range.into(),
             angle_residual: reference.first_block_rev(period_us, crossing_us)
-                - at.within
+                - at.angle_in_zone
                 - stretches.phase_shift_at(reference.completion_us),
             completion_us: reference.completion_us,
         })

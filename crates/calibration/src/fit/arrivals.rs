@@ -70,20 +70,20 @@ fn seek_circumstances(
     let access = served
         .observation
         .access
-        .filter(|access| access.is_one_run)?;
-    if served.observation.arm_is_busy || served.observation.answer != Answer::Medium {
+        .filter(|access| access.is_single_run)?;
+    if served.observation.was_arm_busy || served.observation.answer_source != AnswerSource::Media {
         return None;
     }
     let is_write = placed.request.operation == ValidationOperation::Write;
-    let (cylinder, head) = access.from;
+    let (cylinder, head) = access.start_position;
     arm.place_arm(cylinder, head);
     Some(SeekCircumstances {
-        specified_us: us_from_time(arm.way_to(&access.to, is_write)),
-        distance_cylinders: cylinder.abs_diff(access.to.cylinder),
-        is_inward: access.to.cylinder > cylinder,
-        switches_head: access.to.head != head,
+        specified_us: us_from_time(arm.arm_move_time(&access.target, is_write)),
+        distance_cylinders: cylinder.abs_diff(access.target.cylinder),
+        is_inward: access.target.cylinder > cylinder,
+        switches_head: access.target.head != head,
         follows_write: after_write,
-        is_reading_ahead: served.observation.reads_ahead,
+        is_reading_ahead: served.observation.was_reading_ahead,
         block_count: if is_write {
             placed.request.block_count
         } else {

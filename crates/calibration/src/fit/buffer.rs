@@ -25,17 +25,17 @@ impl FitState<'_> {
         let within = times_us.iter().enumerate().map(within).max().unwrap_or(0);
         let is_early = within as f64 > EARLY_WRITE_SHARE_MIN * times_us.len() as f64;
         match (&mut self.disk.write_cache, is_early) {
-            (Some(cache), true) => cache.appending_only = false,
+            (Some(cache), true) => cache.accepts_appends_only = false,
             (cache @ None, true) => {
                 let room = self.disk.read_cache.segment_sectors.max(1);
                 *cache = Some(WriteCacheSpecification {
-                    most_sectors: room.into(),
-                    most_extents: 1,
+                    sectors_max: room.into(),
+                    extents_max: 1,
                     high_water_share: 0.0,
-                    idle_ms: 0.0,
-                    most_destaged_sectors: room,
-                    read_hits: true,
-                    appending_only: false,
+                    destage_idle_ms: 0.0,
+                    destage_sectors_max: room,
+                    serves_reads: true,
+                    accepts_appends_only: false,
                 });
             }
             (cache, false) => *cache = None,
@@ -83,10 +83,10 @@ impl FitState<'_> {
         };
         let mut best = (met(&self.disk), filed.clone());
         for extents in WRITE_EXTENTS {
-            let room = u64::from(extents) * u64::from(filed.most_destaged_sectors);
+            let room = u64::from(extents) * u64::from(filed.destage_sectors_max);
             let other = WriteCacheSpecification {
-                most_extents: extents,
-                most_sectors: room.max(filed.most_sectors),
+                extents_max: extents,
+                sectors_max: room.max(filed.sectors_max),
                 ..filed.clone()
             };
             let disk = DiskSpecification {
@@ -98,7 +98,7 @@ impl FitState<'_> {
                 best = (met, other);
             }
         }
-        self.add_chosen_parameter("cache.write_extents", best.1.most_extents);
+        self.add_chosen_parameter("cache.write_extents", best.1.extents_max);
         self.disk.write_cache = Some(best.1);
     }
 }
@@ -109,28 +109,34 @@ fn cache_parameters(chosen: &ChosenReadCache) -> Vec<FittedParameter> {
     let flag = |name: &str, value: bool| exact(name, f64::from(value));
     let mut all = vec![
         exact("segments", rule.segments.into()),
-        flag("keeps_behind", rule.after_read == AfterRead::All),
-        flag("write_clears_all", rule.after_write == AfterWrite::DropsAll),
-        flag("keeps_written", rule.keep_written),
+        flag(
+            "keeps_behind",
+            rule.keep_after_read == KeepAfterRead::WholeSegment,
+        ),
+        flag(
+            "write_clears_all",
+            rule.keep_after_write == KeepAfterWrite::DropsAll,
+        ),
+        flag("keeps_written", rule.keeps_written_sectors),
         flag(
             "only_contiguous",
-            rule.read_ahead_after == ReadAheadAfter::SequentialRead,
+            rule.read_ahead_trigger == ReadAheadTrigger::SequentialRead,
         ),
-        flag("goes_on", rule.read_ahead_after_hit),
-        flag("keeps_passing", rule.keep_passing_sectors),
+        flag("goes_on", rule.resumes_after_hit),
+        flag("keeps_passing", rule.keeps_passing_sectors),
     ];
-    let (tracks, cylinders, is_limited) = match rule.read_ahead {
-        ReadAhead::None | ReadAhead::Limit => (None, None, true),
-        ReadAhead::TrackEnd => (Some(0.0), None, true),
-        ReadAhead::CylinderEnd => (None, Some(1.0), true),
-        ReadAhead::WholeTrack => (Some(1.0), None, false),
-        ReadAhead::NextTrackEnd => (Some(2.0), None, false),
+    let (tracks, cylinders, is_limited) = match rule.read_ahead_scope {
+        ReadAheadScope::None | ReadAheadScope::Limit => (None, None, true),
+        ReadAheadScope::TrackEnd => (Some(0.0), None, true),
+        ReadAheadScope::CylinderEnd => (None, Some(1.0), true),
+        ReadAheadScope::WholeTrack => (Some(1.0), None, false),
+        ReadAheadScope::NextTrackEnd => (Some(2.0), None, false),
     };
     all.extend(tracks.map(|tracks| exact("tracks", tracks)));
     all.extend(cylinders.map(|cylinders| exact("cylinders", cylinders)));
-    let blocks = match rule.read_ahead {
-        ReadAhead::None => 0,
-        _ => rule.most_ahead_sectors.unwrap_or(0),
+    let blocks = match rule.read_ahead_scope {
+        ReadAheadScope::None => 0,
+        _ => rule.read_ahead_sectors_max.unwrap_or(0),
     };
     if is_limited {
         let ends = (chosen.limits.0.into(), chosen.limits.1.into());

@@ -16,7 +16,7 @@ impl FitState<'_> {
                 let own = self.requests.iter().zip(&replayed).filter(|(placed, one)| {
                     kind == match (placed.request.operation, one.cache_answer) {
                         (ValidationOperation::Write, _) => 2,
-                        (_, Answer::Medium) => 0,
+                        (_, AnswerSource::Media) => 0,
                         _ => 1,
                     }
                 });
@@ -30,9 +30,9 @@ impl FitState<'_> {
                 };
                 let overheads = &mut self.disk.overheads;
                 let after = match kind {
-                    0 => &mut overheads.read_miss,
-                    1 => &mut overheads.read_hit,
-                    _ => &mut overheads.write,
+                    0 => &mut overheads.read_miss_ms,
+                    1 => &mut overheads.read_hit_ms,
+                    _ => &mut overheads.write_ms,
                 };
                 shift_overhead(after, by_us);
                 shifts_us[kind] += by_us;
@@ -66,7 +66,7 @@ impl FitState<'_> {
                     ValidationOperation::Read if self.is_fast(placed) => hits[before].push(point),
                     // A write may wait until the one before it is on the medium.
                     ValidationOperation::Write
-                        if !is_write_through && !served.observation.arm_is_busy =>
+                        if !is_write_through && !served.observation.was_arm_busy =>
                     {
                         writes[before].push(point);
                     }
@@ -76,7 +76,7 @@ impl FitState<'_> {
             },
         );
         if let Some(after) = self.fit_overheads("buffer", &hits, self.link_block_us) {
-            self.disk.overheads.read_hit = after;
+            self.disk.overheads.read_hit_ms = after;
         }
         let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
         let line = affine::fit_linear_cost(&all, self.link_block_us);
@@ -89,7 +89,7 @@ impl FitState<'_> {
             self.add_parameter("bus.write_block_us", block_us, errors[1]);
         }
         if let Some(after) = self.fit_overheads("early_write", &writes, block_us) {
-            self.disk.overheads.write = after;
+            self.disk.overheads.write_ms = after;
             self.disk.overheads.write_completion_ms = 0.0;
         }
     }
@@ -101,7 +101,7 @@ impl FitState<'_> {
         kind: &str,
         points: &[Vec<(f64, f64)>; 4],
         block_us: f64,
-    ) -> Option<After> {
+    ) -> Option<OverheadByState> {
         let all: Vec<(f64, f64)> = points.iter().flatten().copied().collect();
         let (common_us, _) = affine::fit_constant(&all, block_us)?;
         let mut found = [None; 4];
@@ -113,11 +113,11 @@ impl FitState<'_> {
             }
         }
         let common_ms = rounded_ms(common_us.max(0.0));
-        Some(After {
-            after_read_ms: found[Before::Read as usize].unwrap_or(common_ms),
-            after_write_ms: found[Before::Write as usize].unwrap_or(common_ms),
-            sequential_ms: found[Before::Sequential as usize],
-            reading_ahead_ms: found[Before::ReadingAhead as usize],
+        Some(OverheadByState {
+            after_read_ms: found[PrecedingState::AfterRead as usize].unwrap_or(common_ms),
+            after_write_ms: found[PrecedingState::AfterWrite as usize].unwrap_or(common_ms),
+            sequential_ms: found[PrecedingState::Sequential as usize],
+            reading_ahead_ms: found[PrecedingState::ReadingAhead as usize],
         })
     }
 }
@@ -127,16 +127,16 @@ fn predecessor(
     last: Option<&ValidationRequest>,
     request: &ValidationRequest,
     served: &ServedRequest,
-) -> Before {
+) -> PrecedingState {
     let follows = |last: &ValidationRequest| {
         last.operation == request.operation
             && last.first_block + u64::from(last.block_count) == request.first_block
     };
     match last {
-        _ if served.observation.reads_ahead => Before::ReadingAhead,
-        Some(last) if follows(last) => Before::Sequential,
-        Some(last) if last.operation == ValidationOperation::Write => Before::Write,
-        _ => Before::Read,
+        _ if served.observation.was_reading_ahead => PrecedingState::ReadingAhead,
+        Some(last) if follows(last) => PrecedingState::Sequential,
+        Some(last) if last.operation == ValidationOperation::Write => PrecedingState::AfterWrite,
+        _ => PrecedingState::AfterRead,
     }
 }
 

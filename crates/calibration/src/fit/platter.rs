@@ -73,7 +73,7 @@ impl FitState<'_> {
                 .collect::<Vec<PlatterReference>>()
         };
         let layout = &self.input.specified_disk.mechanism.layout;
-        let (zones, surfaces) = (layout.zones.len(), layout.surfaces);
+        let (zones, surfaces) = (layout.zones.len(), layout.surface_count);
         let reads = references(ValidationOperation::Read);
         let start = (self.period_us(), self.link_block_us);
         let found = angles::find_angles(&reads, zones, surfaces, start);

@@ -38,7 +38,7 @@ pub(super) fn explain_by_hidden_state(
     };
     let layout = before.disk.mechanism().layout();
     let locate = |block: u64| {
-        let place = layout.locate(block);
+        let place = layout.position_of(block);
         (place.cylinder, place.head)
     };
     let last = locate(earlier.end_block() - 1);
@@ -51,7 +51,7 @@ pub(super) fn explain_by_hidden_state(
     match earlier.request.operation {
         ValidationOperation::Read => {
             let range = (earlier.request.first_block, earlier.end_block());
-            let ahead = disk.read_cache.ahead_until(layout, range, range.0);
+            let ahead = disk.read_cache.read_ahead_end(layout, range, range.0);
             let ahead = locate(ahead - 1);
             // The drive had not begun to read ahead, or was at its end; none of the request was
             // held that the device had.
@@ -67,11 +67,11 @@ pub(super) fn explain_by_hidden_state(
         }
         ValidationOperation::Write => {
             let mechanism = before.disk.mechanism();
-            let here = (mechanism.cylinder(), mechanism.head());
+            let here = (mechanism.arm_cylinder(), mechanism.arm_head());
             // Not begun; over before the request came; its own sector was missed once.
             suppose(HiddenState::PendingDestage, at(here, false));
             suppose(HiddenState::PendingDestage, at(last, false));
-            let busy = mechanism.spindle().period();
+            let busy = mechanism.spindle().revolution_time();
             let late = SupposedState {
                 busy_until: busy,
                 ..at(last, false)

@@ -127,7 +127,7 @@ impl Load {
         match step {
             Step::Submit(operation, sectors) => {
                 self.writes += 1;
-                let id = RequestId::first(self.log.len() as u32);
+                let id = RequestId::first_of_slot(self.log.len() as u32);
                 let value = self.writes;
                 self.contents
                     .submit(id, operation, sectors.clone(), |_| value);
@@ -146,7 +146,8 @@ impl Load {
                 if !in_flight.is_empty() {
                     let place = in_flight[which % in_flight.len()];
                     self.log[place].completed = Some(self.moment);
-                    self.contents.complete(RequestId::first(place as u32));
+                    self.contents
+                        .complete(RequestId::first_of_slot(place as u32));
                 }
             }
             Step::Cut(bits) => self.cut(bits),
@@ -192,7 +193,7 @@ impl Load {
             self.first[sector as usize] = has;
         }
         let was = |sector: u64| before.read(sector) == self.contents.read(sector);
-        if lost.is_empty() && before.in_flight.is_empty() {
+        if lost.is_empty() && before.requests_in_flight.is_empty() {
             assert!((0..SECTORS).all(was), "nothing was lost");
         }
         for write in &lost {

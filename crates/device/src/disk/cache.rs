@@ -4,8 +4,8 @@
 mod segments;
 mod written;
 
-pub use segments::{Found, Segments};
-pub use written::{Extent, Written};
+pub use segments::{SegmentCache, SegmentHit};
+pub use written::{SectorExtent, WriteBackCache};
 
 use super::layout::Layout;
 
@@ -21,38 +21,48 @@ pub struct ReadCacheSpecification {
     pub segment_sectors: u32,
     /// Point up to which the disk prefetches after a read.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub read_ahead: ReadAhead,
+    #[cfg_attr(feature = "serde", serde(rename = "read_ahead"))]
+    pub read_ahead_scope: ReadAheadScope,
     /// Reads that start a read-ahead: all, or sequential ones only.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub read_ahead_after: ReadAheadAfter,
+    #[cfg_attr(feature = "serde", serde(rename = "read_ahead_after"))]
+    pub read_ahead_trigger: ReadAheadTrigger,
     /// Sector from which the read-ahead limit is counted: the start or the end of the request.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub limit_from: LimitFrom,
+    #[cfg_attr(feature = "serde", serde(rename = "limit_from"))]
+    pub limit_reference: LimitReference,
     /// Maximum length of a read-ahead, in sectors. Defaults to the size of a segment, and is never
     /// more than that.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub most_ahead_sectors: Option<u32>,
+    #[cfg_attr(feature = "serde", serde(rename = "most_ahead_sectors"))]
+    pub read_ahead_sectors_max: Option<u32>,
     /// Minimum length of a read-ahead, in sectors. The disk reads at least this far even when
     /// another request is pending.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub least_ahead_sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "least_ahead_sectors"))]
+    pub read_ahead_sectors_min: u32,
     /// Whether the cache keeps sectors that pass under the head on the same track before the
     /// requested ones.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub keep_passing_sectors: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "keep_passing_sectors"))]
+    pub keeps_passing_sectors: bool,
     /// Part of a segment that stays cached after a read hit.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub after_read: AfterRead,
+    #[cfg_attr(feature = "serde", serde(rename = "after_read"))]
+    pub keep_after_read: KeepAfterRead,
     /// Effect of a write on cached segments.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub after_write: AfterWrite,
+    #[cfg_attr(feature = "serde", serde(rename = "after_write"))]
+    pub keep_after_write: KeepAfterWrite,
     /// Whether read-ahead continues after a read that hits the cache: DiskSim's `Read-ahead on idle
     /// hit`.
-    #[cfg_attr(feature = "serde", serde(default = "yes"))]
-    pub read_ahead_after_hit: bool,
+    #[cfg_attr(feature = "serde", serde(default = "default_true"))]
+    #[cfg_attr(feature = "serde", serde(rename = "read_ahead_after_hit"))]
+    pub resumes_after_hit: bool,
     /// Whether written sectors also go into a read-cache segment, so that later reads hit them.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub keep_written: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "keep_written"))]
+    pub keeps_written_sectors: bool,
 }
 
 /// Extent of the read-ahead behind a read: DiskSim's `Buffer continuous read`, whose number is in
@@ -60,7 +70,7 @@ pub struct ReadCacheSpecification {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum ReadAhead {
+pub enum ReadAheadScope {
     /// The disk never prefetches (0).
     #[default]
     None,
@@ -81,7 +91,7 @@ pub enum ReadAhead {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum ReadAheadAfter {
+pub enum ReadAheadTrigger {
     /// Every read of the disk starts a read-ahead.
     #[default]
     AnyRead,
@@ -93,7 +103,7 @@ pub enum ReadAheadAfter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum LimitFrom {
+pub enum LimitReference {
     /// The limit counts from the end of the request.
     #[default]
     RequestEnd,
@@ -105,19 +115,21 @@ pub enum LimitFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum AfterRead {
+pub enum KeepAfterRead {
     /// All sectors of the segment stay cached.
     #[default]
-    All,
+    #[cfg_attr(feature = "serde", serde(rename = "all"))]
+    WholeSegment,
     /// Only sectors behind the end of the read stay cached.
-    Ahead,
+    #[cfg_attr(feature = "serde", serde(rename = "ahead"))]
+    ReadAheadOnly,
 }
 
 /// Effect of a write on the segments of the read cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum AfterWrite {
+pub enum KeepAfterWrite {
     /// The write drops segments that overlap its sectors.
     #[default]
     DropsOverlapping,
@@ -133,28 +145,34 @@ pub enum AfterWrite {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct WriteCacheSpecification {
     /// Capacity of the write-back cache, in sectors as the host counts them.
-    pub most_sectors: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "most_sectors"))]
+    pub sectors_max: u64,
     /// Maximum number of extents (runs of contiguous sectors) in the write-back cache.
-    pub most_extents: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "most_extents"))]
+    pub extents_max: u32,
     /// High-water mark as a share of either capacity, from 0 to 1. From this fill level on, the
     /// drive destages even while reads are pending.
     pub high_water_share: f64,
     /// Idle time of the actuator before the drive starts to destage, in ms.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub idle_ms: f64,
+    #[cfg_attr(feature = "serde", serde(rename = "idle_ms"))]
+    pub destage_idle_ms: f64,
     /// Maximum number of sectors of one destage operation, before the drive chooses its next work.
-    pub most_destaged_sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "most_destaged_sectors"))]
+    pub destage_sectors_max: u32,
     /// Whether reads can hit sectors in the write-back cache.
-    #[cfg_attr(feature = "serde", serde(default = "yes"))]
-    pub read_hits: bool,
+    #[cfg_attr(feature = "serde", serde(default = "default_true"))]
+    #[cfg_attr(feature = "serde", serde(rename = "read_hits"))]
+    pub serves_reads: bool,
     /// Whether the cache accepts only writes that find it empty or that continue an extent in it.
     /// Other writes go to the medium before they complete: DiskSim's `Fast write level` 1.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub appending_only: bool,
+    #[cfg_attr(feature = "serde", serde(rename = "appending_only"))]
+    pub accepts_appends_only: bool,
 }
 
 #[cfg(feature = "serde")]
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -162,7 +180,7 @@ impl ReadCacheSpecification {
     /// Returns the end (exclusive) of the read-ahead after a read of sectors `first` to `end`. The
     /// read's cache segment begins at sector `segment_first`.
     #[inline(always)]
-    pub fn ahead_until(
+    pub fn read_ahead_end(
         &self,
         layout: &Layout,
         (first, end): (u64, u64),
@@ -173,22 +191,27 @@ impl ReadCacheSpecification {
         }
         // What a segment does not hold would be read for nothing.
         let held = u64::from(self.segment_sectors);
-        let most = self.most_ahead_sectors.map_or(held, u64::from).min(held);
-        let limit = match self.limit_from {
-            LimitFrom::RequestEnd => end + most,
-            LimitFrom::RequestStart => first + most,
+        let most = self
+            .read_ahead_sectors_max
+            .map_or(held, u64::from)
+            .min(held);
+        let limit = match self.limit_reference {
+            LimitReference::RequestEnd => end + most,
+            LimitReference::RequestStart => first + most,
         };
-        let until = match self.read_ahead {
-            ReadAhead::None => end,
-            ReadAhead::TrackEnd => layout.end_of_track(end - 1).min(limit),
-            ReadAhead::WholeTrack => layout.end_of_track(end - 1),
-            ReadAhead::CylinderEnd => layout.end_of_cylinder(end - 1).min(limit),
-            ReadAhead::Limit => limit,
-            ReadAhead::NextTrackEnd => {
-                let track_end = layout.end_of_track(end);
-                let before = !layout.locate(segment_first).same_track(&layout.locate(end));
+        let until = match self.read_ahead_scope {
+            ReadAheadScope::None => end,
+            ReadAheadScope::TrackEnd => layout.track_end(end - 1).min(limit),
+            ReadAheadScope::WholeTrack => layout.track_end(end - 1),
+            ReadAheadScope::CylinderEnd => layout.cylinder_end(end - 1).min(limit),
+            ReadAheadScope::Limit => limit,
+            ReadAheadScope::NextTrackEnd => {
+                let track_end = layout.track_end(end);
+                let before = !layout
+                    .position_of(segment_first)
+                    .is_on_same_track(&layout.position_of(end));
                 match before && track_end < layout.sectors() {
-                    true => layout.end_of_track(track_end),
+                    true => layout.track_end(track_end),
                     false => track_end,
                 }
             }

@@ -2,40 +2,40 @@
 //! makes room for another request. Shows the gain of a scheduling policy by queue depth, and the
 //! bound that no policy can beat.
 
-use super::mechanism::{Access, Mechanism};
-use super::queue::{Distance, QueueSpecification, View, Waiting};
+use super::mechanism::{Mechanism, MediaAccess};
+use super::queue::{DistanceMeasure, QueueSpecification, QueueView, WaitingCommand};
 use diskperf_sim::{Streams, Time};
 
 /// Settings of a closed-loop run at the actuator.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct ClosedLoopLoad {
     /// Scheduling policy that orders the requests.
-    pub order: QueueSpecification,
+    pub queue_policy: QueueSpecification,
     /// Queue depth: requests that are pending at any time.
-    pub depth: u32,
+    pub queue_depth: u32,
     /// Number of requests that the run serves.
-    pub requests: u64,
+    pub request_count: u64,
 }
 
 /// Result of a closed-loop run at the actuator.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Served {
+pub struct ClosedLoopResult {
     /// Duration of the run, from the first request to the completion of the last one.
-    pub elapsed: Time,
+    pub elapsed_time: Time,
     /// Response time of each request, from arrival to completion, in ascending order.
-    pub responses: Vec<Time>,
+    pub response_times: Vec<Time>,
 }
 
-impl Served {
+impl ClosedLoopResult {
     /// Returns the mean service time of a request, in ms.
     pub fn mean_service_ms(&self) -> f64 {
-        self.elapsed.millis() / self.responses.len() as f64
+        self.elapsed_time.millis() / self.response_times.len() as f64
     }
 
     /// Returns the mean response time, in ms.
     pub fn mean_response_ms(&self) -> f64 {
-        let sum: f64 = self.responses.iter().map(|one| one.millis()).sum();
-        sum / self.responses.len() as f64
+        let sum: f64 = self.response_times.iter().map(|one| one.millis()).sum();
+        sum / self.response_times.len() as f64
     }
 
     /// Returns a quantile of the response time, in ms: the time that this share of the requests
@@ -44,61 +44,69 @@ impl Served {
     /// # Panics
     ///
     /// When no request was served.
-    pub fn response_ms(&self, share: f64) -> f64 {
-        let last = self.responses.len() - 1;
-        self.responses[(share * last as f64).round() as usize].millis()
+    pub fn response_quantile_ms(&self, share: f64) -> f64 {
+        let last = self.response_times.len() - 1;
+        self.response_times[(share * last as f64).round() as usize].millis()
     }
 }
 
-impl Closed {
+impl ClosedLoopLoad {
     /// Serves the closed-loop queue. `draw` generates the request with a given number. `serve`
     /// returns the service time of a request, and leaves the arm where the request ends.
     ///
     /// # Panics
     ///
     /// When the queue depth is 0.
-    pub fn serve(
+    pub fn serve_requests(
         &self,
         mechanism: &mut Mechanism,
-        mut draw: impl FnMut(u64) -> Waiting,
-        mut serve: impl FnMut(&mut Mechanism, Time, &Waiting) -> Time,
-    ) -> Served {
-        let depth = u64::from(self.depth);
-        let mut queue: Vec<Waiting> = (0..depth).map(&mut draw).collect();
-        let mut responses = Vec::with_capacity(self.requests as usize);
+        mut draw: impl FnMut(u64) -> WaitingCommand,
+        mut serve: impl FnMut(&mut Mechanism, Time, &WaitingCommand) -> Time,
+    ) -> ClosedLoopResult {
+        let depth = u64::from(self.queue_depth);
+        let mut queue: Vec<WaitingCommand> = (0..depth).map(&mut draw).collect();
+        let mut responses = Vec::with_capacity(self.request_count as usize);
         let (mut now, mut rising, mut passed) = (Time::ZERO, true, 0);
-        for number in depth..depth + self.requests {
-            let view = self.view(mechanism, (now, rising, passed));
-            let positioning = |of: &Waiting| mechanism.positioning(now, &of.place, of.write);
-            let choice = self.order.choose(&view, &queue, positioning);
+        for number in depth..depth + self.request_count {
+            let view = self.queue_view(mechanism, (now, rising, passed));
+            let positioning =
+                |of: &WaitingCommand| mechanism.positioning_time(now, &of.position, of.is_write);
+            let choice = self.queue_policy.choose_command(&view, &queue, positioning);
             let choice = choice.expect("a queue of at least one request");
-            let next = queue[choice.index];
-            (rising, passed) = (choice.rising, next.sector);
+            let next = queue[choice.command_index];
+            (rising, passed) = (choice.moving_inward, next.sector);
             now += serve(mechanism, now, &next);
-            responses.push(now - next.came);
-            queue[choice.index] = Waiting {
-                came: now,
+            responses.push(now - next.arrival);
+            queue[choice.command_index] = WaitingCommand {
+                arrival: now,
                 ..draw(number)
             };
         }
         responses.sort_unstable();
-        Served {
-            elapsed: now,
-            responses,
+        ClosedLoopResult {
+            elapsed_time: now,
+            response_times: responses,
         }
     }
 
-    fn view(&self, mechanism: &Mechanism, (now, rising, passed): (Time, bool, u64)) -> View {
+    fn queue_view(
+        &self,
+        mechanism: &Mechanism,
+        (now, rising, passed): (Time, bool, u64),
+    ) -> QueueView {
         let layout = mechanism.layout();
-        let (at, stroke) = match self.order.distance {
-            Distance::Cylinder => (mechanism.cylinder().into(), layout.cylinders().into()),
-            Distance::Sector => (passed, layout.sectors()),
+        let (at, stroke) = match self.queue_policy.distance_measure {
+            DistanceMeasure::Cylinder => (
+                mechanism.arm_cylinder().into(),
+                layout.cylinder_count().into(),
+            ),
+            DistanceMeasure::Sector => (passed, layout.sectors()),
         };
-        View {
+        QueueView {
             now,
-            at,
-            stroke,
-            rising,
+            arm_position: at,
+            stroke_length: stroke,
+            moving_inward: rising,
         }
     }
 
@@ -108,36 +116,41 @@ impl Closed {
     /// # Panics
     ///
     /// When the queue depth is 0, or the disk has fewer sectors than one read.
-    pub fn serve_random_reads(&self, mechanism: &mut Mechanism, sectors: u32, seed: u64) -> Served {
+    pub fn serve_random_reads(
+        &self,
+        mechanism: &mut Mechanism,
+        sectors: u32,
+        seed: u64,
+    ) -> ClosedLoopResult {
         let mut draws = Streams::new(seed).stream("random reads");
         let layout = mechanism.layout().clone();
         let blocks = layout.sectors() / u64::from(sectors);
         let draw = |number| {
             let sector = draws.below(blocks) * u64::from(sectors);
-            Waiting {
+            WaitingCommand {
                 sector,
-                place: layout.locate(sector),
-                write: false,
-                came: Time::ZERO,
-                number,
+                position: layout.position_of(sector),
+                is_write: false,
+                arrival: Time::ZERO,
+                sequence_number: number,
             }
         };
-        self.serve(mechanism, draw, |mechanism, now, next| {
-            let access = Access {
-                sector: next.sector,
-                sectors,
-                ..Access::default()
+        self.serve_requests(mechanism, draw, |mechanism, now, next| {
+            let access = MediaAccess {
+                first_sector: next.sector,
+                sector_count: sectors,
+                ..MediaAccess::default()
             };
-            mechanism.serve(now, &access, |_| ()).total()
+            mechanism.access_media(now, &access, |_| ()).total()
         })
     }
 }
 
 /// Arm positions over which [`positioning_bounds_ms`] averages.
-const ARMS: u64 = 128;
-const TARGETS: u64 = 4096;
+const ARM_POSITION_COUNT: u64 = 128;
+const TARGET_COUNT: u64 = 4096;
 /// Integration steps per revolution in [`positioning_bounds_ms`].
-const STEPS: f64 = 500.0;
+const INTEGRATION_STEPS: f64 = 500.0;
 
 /// Returns the mean shortest positioning time among a number of fresh, uniform requests, for each
 /// queue depth, in ms.
@@ -149,28 +162,32 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
     let layout = mechanism.layout();
     let nth = |number: u64, of: u64| {
         let sector = u128::from(layout.sectors()) * u128::from(2 * number + 1) / u128::from(2 * of);
-        layout.locate(sector as u64)
+        layout.position_of(sector as u64)
     };
-    let targets: Vec<_> = (0..TARGETS).map(|number| nth(number, TARGETS)).collect();
-    let period_ms = mechanism.spindle().period().millis();
+    let targets: Vec<_> = (0..TARGET_COUNT)
+        .map(|number| nth(number, TARGET_COUNT))
+        .collect();
+    let period_ms = mechanism.spindle().revolution_time().millis();
     let mut sums = vec![0.0; depths.len()];
     let mut arm = mechanism.clone();
-    for number in 0..ARMS {
-        let at = nth(number, ARMS);
+    for number in 0..ARM_POSITION_COUNT {
+        let at = nth(number, ARM_POSITION_COUNT);
         arm.place_arm(at.cylinder, at.head);
         let mut ways_ms: Vec<f64> = targets
             .iter()
-            .map(|target| arm.way_to(target, false).millis())
+            .map(|target| arm.arm_move_time(target, false).millis())
             .collect();
         ways_ms.sort_by(f64::total_cmp);
         add_integrals(&mut sums, depths, (&ways_ms, period_ms));
     }
-    sums.iter().map(|sum| sum / ARMS as f64).collect()
+    sums.iter()
+        .map(|sum| sum / ARM_POSITION_COUNT as f64)
+        .collect()
 }
 
 /// Adds the integral of (1 - F(t))^depth from zero to infinity to the sum of each depth.
 fn add_integrals(sums: &mut [f64], depths: &[u32], (ways_ms, period_ms): (&[f64], f64)) {
-    let step_ms = period_ms / STEPS;
+    let step_ms = period_ms / INTEGRATION_STEPS;
     let least_ms = ways_ms[0];
     for sum in &mut *sums {
         *sum += least_ms;

@@ -64,71 +64,71 @@ pub enum SeekSpecification {
 
 /// Reason why a seek specification is invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SeekError {
+pub enum SeekCurveError {
     /// A seek time in ms, at a distance in cylinders, is not from 0 to 4000 ms.
-    Time(f64, u32),
+    TimeOutOfRange(f64, u32),
     /// The table of seek times has no points.
-    Empty,
+    EmptyTable,
     /// The table of seek times does not ascend at this distance, in cylinders.
-    Order(u32),
+    TableOutOfOrder(u32),
     /// No rising curve goes through the three times of the data sheet.
-    Shape,
+    NotMonotonic,
 }
 
-impl std::fmt::Display for SeekError {
+impl std::fmt::Display for SeekCurveError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Time(first, second) => write!(formatter, "the seek time over {second} cylinders is {first} ms, and must be from 0 to 4000 ms"),
-            Self::Empty => formatter.write_str("the table of seek times needs at least one point"),
-            Self::Order(value) => write!(formatter, "the table of seek times must ascend in cylinders, from 1 up: {value} is out of order"),
-            Self::Shape => formatter.write_str("no rising curve a + b sqrt(d) + c d goes through these three seek times: give the curve as `table` or `hpl`"),
+            Self::TimeOutOfRange(first, second) => write!(formatter, "the seek time over {second} cylinders is {first} ms, and must be from 0 to 4000 ms"),
+            Self::EmptyTable => formatter.write_str("the table of seek times needs at least one point"),
+            Self::TableOutOfOrder(value) => write!(formatter, "the table of seek times must ascend in cylinders, from 1 up: {value} is out of order"),
+            Self::NotMonotonic => formatter.write_str("no rising curve a + b sqrt(d) + c d goes through these three seek times: give the curve as `table` or `hpl`"),
         }
     }
 }
 
-impl std::error::Error for SeekError {}
+impl std::error::Error for SeekCurveError {}
 
 /// Seek time of an arm as a function of distance.
 #[derive(Clone, Debug)]
 pub struct SeekCurve {
     /// Curve of reads outwards; of all seeks if `directed` is `None`.
-    law: Law,
-    directed: Option<Box<Directed>>,
-    cylinders: u32,
+    seek_law: SeekLaw,
+    direction_offsets: Option<Box<DirectionOffsets>>,
+    cylinder_count: u32,
 }
 
 /// Formula or table of seek times, in ns.
 #[derive(Clone, Debug)]
-enum Law {
+enum SeekLaw {
     Constant(f64),
     /// Seek time for each distance, in ns.
-    Dense(Box<[u32]>),
+    DenseTable(Box<[u32]>),
     Hpl {
         line_from: u32,
         root: (f64, f64),
         line: (f64, f64),
         single: f64,
     },
-    Root {
+    SquareRoot {
         single: f64,
         root: f64,
         line: f64,
     },
 }
 
-impl Law {
+impl SeekLaw {
     /// Returns the seek time over a distance of at least one cylinder, in ns.
     #[inline]
-    fn exact(&self, distance: u32) -> f64 {
+    fn time_ns(&self, distance: u32) -> f64 {
         match self {
             Self::Constant(time) => *time,
-            Self::Dense(times) => f64::from(times[distance as usize]),
+            Self::DenseTable(times) => f64::from(times[distance as usize]),
             Self::Hpl { single, .. } if distance == 1 => *single,
             Self::Hpl {
                 line_from, root, ..
             } if distance < *line_from => root.0 + root.1 * f64::from(distance).sqrt(),
             Self::Hpl { line, .. } => line.0 + line.1 * f64::from(distance),
-            Self::Root { single, root, line } => {
+            Self::SquareRoot { single, root, line } => {
                 let further = f64::from(distance - 1);
                 single + root * further.sqrt() + line * further
             }
@@ -136,28 +136,27 @@ impl Law {
     }
 }
 
-/// Differences of seek times by direction and between reads and writes.
 #[derive(Clone, Debug)]
-struct Directed {
+struct DirectionOffsets {
     /// Seek curve of writes outwards.
-    writes: Law,
+    write_law: SeekLaw,
     /// Additional time of a read and of a write inwards, in ns.
     inwards: [f64; 2],
 }
 
 /// Maximum valid seek time, in ns.
-const LONGEST_NS: f64 = 4e9;
+const TIME_NS_MAX: f64 = 4e9;
 
 impl SeekCurve {
     /// Creates the seek curve of an arm over a number of cylinders.
     ///
     /// # Errors
     ///
-    /// [`SeekError`] when a time is out of range, or no curve fits the times.
-    pub fn new(specification: &SeekSpecification, cylinders: u32) -> Result<Self, SeekError> {
+    /// [`SeekCurveError`] when a time is out of range, or no curve fits the times.
+    pub fn new(specification: &SeekSpecification, cylinders: u32) -> Result<Self, SeekCurveError> {
         let law = match specification {
-            SeekSpecification::Constant { time_ms } => Law::Constant(time_ms * 1e6),
-            SeekSpecification::Table { points } => table(points, cylinders)?,
+            SeekSpecification::Constant { time_ms } => SeekLaw::Constant(time_ms * 1e6),
+            SeekSpecification::Table { points } => table_law(points, cylinders)?,
             SeekSpecification::Hpl {
                 line_from_cylinders,
                 root_constant_ms,
@@ -172,7 +171,7 @@ impl SeekCurve {
                     0 | 1 => line.0 + line.1,
                     _ => root.0 + root.1,
                 };
-                Law::Hpl {
+                SeekLaw::Hpl {
                     line_from: *line_from_cylinders,
                     root,
                     line,
@@ -183,7 +182,7 @@ impl SeekCurve {
                 single_cylinder_ms,
                 average_ms,
                 full_stroke_ms,
-            } => three_points(
+            } => three_point_law(
                 (*single_cylinder_ms, *average_ms, *full_stroke_ms),
                 cylinders,
             )?,
@@ -191,27 +190,27 @@ impl SeekCurve {
                 single_cylinder_ms,
                 average_ms,
                 full_stroke_ms,
-            } => data_sheet(
+            } => data_sheet_law(
                 [*single_cylinder_ms, *average_ms, *full_stroke_ms].map(|ms| ms * 1e6),
                 cylinders,
             )?,
         };
         let curve = Self {
-            law,
-            directed: None,
-            cylinders,
+            seek_law: law,
+            direction_offsets: None,
+            cylinder_count: cylinders,
         };
         // Every law but the table is monotonous between these.
-        let bends = match curve.law {
-            Law::Hpl { line_from, .. } => [line_from.saturating_sub(1), line_from],
+        let bends = match curve.seek_law {
+            SeekLaw::Hpl { line_from, .. } => [line_from.saturating_sub(1), line_from],
             _ => [1, 1],
         };
         let last = cylinders.saturating_sub(1).max(1);
         for distance in [1, 2, last].into_iter().chain(bends) {
             if distance <= last && distance > 0 {
-                let time = curve.law.exact(distance);
-                if !(0.0..=LONGEST_NS).contains(&time) {
-                    return Err(SeekError::Time(time / 1e6, distance));
+                let time = curve.seek_law.time_ns(distance);
+                if !(0.0..=TIME_NS_MAX).contains(&time) {
+                    return Err(SeekCurveError::TimeOutOfRange(time / 1e6, distance));
                 }
             }
         }
@@ -223,21 +222,25 @@ impl SeekCurve {
     ///
     /// # Errors
     ///
-    /// [`SeekError`] when a time is out of range.
-    pub fn directed(self, writes: Option<Self>, inwards_ms: [f64; 2]) -> Result<Self, SeekError> {
+    /// [`SeekCurveError`] when a time is out of range.
+    pub fn with_direction(
+        self,
+        writes: Option<Self>,
+        inwards_ms: [f64; 2],
+    ) -> Result<Self, SeekCurveError> {
         if let Some(wrong) = inwards_ms
             .into_iter()
-            .find(|ms| ms.is_nan() || ms.abs() * 1e6 > LONGEST_NS)
+            .find(|ms| ms.is_nan() || ms.abs() * 1e6 > TIME_NS_MAX)
         {
-            return Err(SeekError::Time(wrong, 1));
+            return Err(SeekCurveError::TimeOutOfRange(wrong, 1));
         }
         if writes.is_none() && inwards_ms == [0.0; 2] {
             return Ok(self);
         }
-        let writes = writes.map_or_else(|| self.law.clone(), |writes| writes.law);
+        let writes = writes.map_or_else(|| self.seek_law.clone(), |writes| writes.seek_law);
         Ok(Self {
-            directed: Some(Box::new(Directed {
-                writes,
+            direction_offsets: Some(Box::new(DirectionOffsets {
+                write_law: writes,
                 inwards: inwards_ms.map(|ms| ms * 1e6),
             })),
             ..self
@@ -250,25 +253,30 @@ impl SeekCurve {
     ///
     /// When the distance exceeds that of the curve's table.
     #[inline(always)]
-    pub fn between(&self, from: u32, to: u32, write: bool) -> Time {
-        match &self.directed {
-            None => self.time(from.abs_diff(to)),
-            Some(of) => self.directed_time(of, (from, to), write),
+    pub fn time_between(&self, from: u32, to: u32, write: bool) -> Time {
+        match &self.direction_offsets {
+            None => self.time_over(from.abs_diff(to)),
+            Some(of) => self.time_with_direction(of, (from, to), write),
         }
     }
 
     #[cold]
-    fn directed_time(&self, of: &Directed, (from, to): (u32, u32), write: bool) -> Time {
+    fn time_with_direction(
+        &self,
+        of: &DirectionOffsets,
+        (from, to): (u32, u32),
+        write: bool,
+    ) -> Time {
         if from == to {
             return Time::ZERO;
         }
-        let law = if write { &of.writes } else { &self.law };
+        let law = if write { &of.write_law } else { &self.seek_law };
         let further = if to > from {
             of.inwards[usize::from(write)]
         } else {
             0.0
         };
-        let exact = law.exact(from.abs_diff(to)) + further;
+        let exact = law.time_ns(from.abs_diff(to)) + further;
         Time((exact.max(0.0) + 0.5) as u64)
     }
 
@@ -278,20 +286,23 @@ impl SeekCurve {
     ///
     /// When the distance exceeds that of the curve's table.
     #[inline]
-    pub fn time(&self, distance: u32) -> Time {
+    pub fn time_over(&self, distance: u32) -> Time {
         match distance {
             0 => Time::ZERO,
-            // None is longer than `LONGEST_NS`, and this conversion is a short one.
-            _ => Time(u64::from((self.law.exact(distance) + 0.5) as u32)),
+            // None is longer than `TIME_NS_MAX`, and this conversion is a short one.
+            _ => Time(u64::from((self.seek_law.time_ns(distance) + 0.5) as u32)),
         }
     }
 
     /// Returns the mean seek time of reads over all pairs of two different cylinders.
-    pub fn average(&self) -> Time {
-        let inwards = self.directed.as_ref().map_or(0.0, |of| of.inwards[0]);
-        let cylinders = u128::from(self.cylinders);
-        let sum: u128 = (1..self.cylinders)
-            .map(|far| u128::from(self.cylinders - far) * u128::from(self.time(far).0))
+    pub fn average_time(&self) -> Time {
+        let inwards = self
+            .direction_offsets
+            .as_ref()
+            .map_or(0.0, |of| of.inwards[0]);
+        let cylinders = u128::from(self.cylinder_count);
+        let sum: u128 = (1..self.cylinder_count)
+            .map(|far| u128::from(self.cylinder_count - far) * u128::from(self.time_over(far).0))
             .sum();
         let outwards = (2 * sum / (cylinders * cylinders.saturating_sub(1)).max(1)) as u64;
         // Every other way goes inwards.
@@ -300,19 +311,19 @@ impl SeekCurve {
 }
 
 /// Interpolates a table of seek times for each distance.
-fn table(points: &[(u32, f64)], cylinders: u32) -> Result<Law, SeekError> {
+fn table_law(points: &[(u32, f64)], cylinders: u32) -> Result<SeekLaw, SeekCurveError> {
     let mut least = 1;
     for &(distance, time) in points {
         if distance < least {
-            return Err(SeekError::Order(distance));
+            return Err(SeekCurveError::TableOutOfOrder(distance));
         }
-        if !(0.0..=LONGEST_NS / 1e6).contains(&time) {
-            return Err(SeekError::Time(time, distance));
+        if !(0.0..=TIME_NS_MAX / 1e6).contains(&time) {
+            return Err(SeekCurveError::TimeOutOfRange(time, distance));
         }
         least = distance.saturating_add(1);
     }
     let (first, last) = match points {
-        [] => return Err(SeekError::Empty),
+        [] => return Err(SeekCurveError::EmptyTable),
         [only] => ((0, 0.0), *only),
         [.., before, last] => (*before, *last),
     };
@@ -332,28 +343,28 @@ fn table(points: &[(u32, f64)], cylinders: u32) -> Result<Law, SeekError> {
             None => through(first, last, distance),
         };
         let time_ns = (time * 1e6).max(0.0);
-        if time_ns > LONGEST_NS {
-            return Err(SeekError::Time(time, distance));
+        if time_ns > TIME_NS_MAX {
+            return Err(SeekCurveError::TimeOutOfRange(time, distance));
         }
         times.push((time_ns + 0.5) as u32);
     }
-    Ok(Law::Dense(times.into_boxed_slice()))
+    Ok(SeekLaw::DenseTable(times.into_boxed_slice()))
 }
 
 /// Returns the curve X sqrt(d - 1) + Y (d - 1) + single whose mean over uniform pairs of cylinders
 /// is `average`.
-fn three_points(
+fn three_point_law(
     (single, average, full): (f64, f64, f64),
     cylinders: u32,
-) -> Result<Law, SeekError> {
+) -> Result<SeekLaw, SeekCurveError> {
     let stroke = f64::from(cylinders);
     let root = (15.0 * average - 10.0 * single - 5.0 * full) / (3.0 * stroke.sqrt());
     let line = (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * stroke);
     let rises_at_the_end = root / (2.0 * stroke.sqrt()) + line >= 0.0;
     if root < 0.0 || !rises_at_the_end {
-        return Err(SeekError::Shape);
+        return Err(SeekCurveError::NotMonotonic);
     }
-    Ok(Law::Root {
+    Ok(SeekLaw::SquareRoot {
         single: single * 1e6,
         root: root * 1e6,
         line: line * 1e6,
@@ -362,9 +373,12 @@ fn three_points(
 
 /// Returns the curve single + X sqrt(d - 1) + Y (d - 1) that takes `full` over the full stroke, and
 /// `average` as the mean over all pairs of two different cylinders; in ns.
-fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, SeekError> {
+fn data_sheet_law(
+    [single, average, full]: [f64; 3],
+    cylinders: u32,
+) -> Result<SeekLaw, SeekCurveError> {
     if single > average || average > full {
-        return Err(SeekError::Shape);
+        return Err(SeekCurveError::NotMonotonic);
     }
     let far = f64::from(cylinders.saturating_sub(2));
     let (root, line) = match cylinders {
@@ -372,7 +386,7 @@ fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, 
         // Two distances, and no average to choose.
         3 => (0.0, full - single),
         _ => {
-            let (mean_root, mean_line) = means_over_pairs(cylinders);
+            let (mean_root, mean_line) = mean_distances(cylinders);
             let (rise, mean_rise) = (full - single, average - single);
             let determinant = far.sqrt() * mean_line - far * mean_root;
             (
@@ -381,18 +395,18 @@ fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, 
             )
         }
     };
-    let law = Law::Root { single, root, line };
+    let law = SeekLaw::SquareRoot { single, root, line };
     // A root and a line bend one way only: the first step or the last one is the least.
     let steps = [1, cylinders.saturating_sub(2).max(1)];
-    let falls = |from: u32| law.exact(from + 1) < law.exact(from) - 0.5;
+    let falls = |from: u32| law.time_ns(from + 1) < law.time_ns(from) - 0.5;
     match cylinders > 2 && steps.into_iter().any(falls) {
-        true => Err(SeekError::Shape),
+        true => Err(SeekCurveError::NotMonotonic),
         false => Ok(law),
     }
 }
 
 /// Returns the means of sqrt(d - 1) and d - 1 over all pairs of two different cylinders.
-fn means_over_pairs(cylinders: u32) -> (f64, f64) {
+fn mean_distances(cylinders: u32) -> (f64, f64) {
     let pairs = f64::from(cylinders) * f64::from(cylinders - 1) / 2.0;
     let root = (1..cylinders).map(|far| f64::from(cylinders - far) * f64::from(far - 1).sqrt());
     (

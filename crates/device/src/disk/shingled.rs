@@ -8,7 +8,7 @@
 //!
 //! Nothing here knows of time: the module only decides which sectors to read and write, and where.
 
-use super::cache::Extent;
+use super::cache::SectorExtent;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Specification of shingled tracks, from a catalogue file. All sectors are medium sectors.
@@ -19,44 +19,49 @@ pub struct ShingledSpecification {
     /// Number of sectors in a shingled band.
     pub band_sectors: u32,
     /// Number of sectors in the media cache. It lies at the outer edge, and hosts do not see it.
-    pub cache_sectors: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "cache_sectors"))]
+    pub media_cache_sectors: u64,
     /// Maximum number of extents in the map of the media cache.
-    pub map_extents: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "map_extents"))]
+    pub map_extents_max: u32,
     /// Idle time of the arm before the drive starts to clean bands, in ms.
-    pub idle_ms: f64,
+    #[cfg_attr(feature = "serde", serde(rename = "idle_ms"))]
+    pub cleaning_idle_ms: f64,
     /// Minimum length of a sequential run, in sectors, before its writes go directly to bands. They
     /// do so from the front of the next band on.
-    pub stream_sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "stream_sectors"))]
+    pub stream_sectors_min: u32,
     /// Number of sectors that one step of cleaning reads or writes before pending commands get
     /// their turn.
-    pub step_sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "step_sectors"))]
+    pub cleaning_step_sectors: u32,
 }
 
 /// Contiguous sectors in the media cache or in a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ShingledPiece {
     /// Whether the sectors are in the media cache rather than in their band.
-    pub cached: bool,
+    pub is_cached: bool,
     /// First sector: counted from the start of the media cache, or as the host counts.
-    pub first: u64,
+    pub first_sector: u64,
     /// Number of contiguous sectors.
-    pub sectors: u32,
+    pub sector_count: u32,
 }
 
 /// One step of the cleaning of a band: a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CleaningStep {
     /// Sectors that the step reads or writes.
-    pub piece: Piece,
+    pub piece: ShingledPiece,
     /// Whether the cleaning step writes its sectors rather than reads them.
-    pub write: bool,
+    pub is_write: bool,
 }
 
 /// Traffic counters of a media cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct ShingledCounters {
     /// Number of bands that cleaning has rewritten.
-    pub bands_cleaned: u64,
+    pub cleaned_band_count: u64,
     /// Sectors written to the media cache.
     pub cached_sectors: u64,
     /// Sectors of sequential writes that went directly to their bands.
@@ -69,131 +74,136 @@ pub struct Counters {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cached {
-    end: u64,
+struct CachedExtent {
+    end_sector: u64,
     /// Position of the extent in the log. Log positions grow without limit, and wrap around the
     /// cache.
-    at: u64,
+    cache_position: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Cleaning {
-    band: u64,
+struct BandCleaning {
+    band_index: u64,
     /// Log position at the start of the cleaning. Extents from there on are newer than it.
-    before: u64,
-    steps: VecDeque<Step>,
+    log_head_before: u64,
+    steps: VecDeque<CleaningStep>,
     /// First sector that the cleaning writes: that of the band, or the end of a stream that wrote
     /// its front.
-    first: u64,
+    first_sector: u64,
 }
 
 /// State of a shingled disk: the map of its media cache, and the cleaning in progress.
 #[derive(Clone, Debug)]
-pub struct Shingled {
-    of: ShingledSpecification,
-    sectors: u64,
+pub struct ShingleMap {
+    specification: ShingledSpecification,
+    sector_count: u64,
     /// Cached extents by first host sector, without overlaps.
-    map: BTreeMap<u64, Cached>,
+    cached_extents: BTreeMap<u64, CachedExtent>,
     /// First sectors of the cached extents by log position.
-    log: BTreeMap<u64, u64>,
+    extents_by_log_position: BTreeMap<u64, u64>,
     /// End of the media cache's log.
-    head: u64,
-    cleaning: Option<Cleaning>,
+    log_head: u64,
+    band_cleaning: Option<BandCleaning>,
     /// Next sector of a sequential stream that writes a band directly.
-    stream: Option<u64>,
+    stream_end: Option<u64>,
     /// End of the last write, and the length of the sequential run that ends there, in sectors.
-    run: (u64, u64),
+    sequential_run: (u64, u64),
     /// Whether a write waited for the last step of cleaning. From then on further writes wait as
     /// well, until the drive cleans in an idle period.
-    is_full: bool,
-    counters: Counters,
+    is_always_full: bool,
+    counters: ShingledCounters,
 }
 
-impl Shingled {
+impl ShingleMap {
     /// Creates an empty media cache for a disk whose hosts see `sectors` medium sectors.
     pub fn new(of: ShingledSpecification, sectors: u64) -> Self {
         Self {
-            of,
-            sectors,
-            map: BTreeMap::new(),
-            log: BTreeMap::new(),
-            head: 0,
-            cleaning: None,
-            stream: None,
-            run: (0, 0),
-            is_full: false,
-            counters: Counters::default(),
+            specification: of,
+            sector_count: sectors,
+            cached_extents: BTreeMap::new(),
+            extents_by_log_position: BTreeMap::new(),
+            log_head: 0,
+            band_cleaning: None,
+            stream_end: None,
+            sequential_run: (0, 0),
+            is_always_full: false,
+            counters: ShingledCounters::default(),
         }
     }
 
     /// Sets whether a write waits for the next step of cleaning.
-    pub fn set_full(&mut self, is_full: bool) {
-        self.is_full = is_full;
+    pub fn set_always_full(&mut self, is_full: bool) {
+        self.is_always_full = is_full;
     }
 
     /// Returns the traffic counters of the media cache.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> ShingledCounters {
         self.counters
     }
 
     /// Returns the number of log sectors in use, from the oldest extent to the end of the log.
     pub fn used_sectors(&self) -> u64 {
-        self.head - self.tail()
+        self.log_head - self.log_tail()
     }
 
     /// Returns the number of extents in the map.
-    pub fn extents(&self) -> usize {
-        self.map.len()
+    pub fn extent_count(&self) -> usize {
+        self.cached_extents.len()
     }
 
     /// Returns the log position of the oldest extent.
-    fn tail(&self) -> u64 {
-        self.log.first_key_value().map_or(self.head, |(at, _)| *at)
+    fn log_tail(&self) -> u64 {
+        self.extents_by_log_position
+            .first_key_value()
+            .map_or(self.log_head, |(at, _)| *at)
     }
 
-    fn band_of(&self, sector: u64) -> u64 {
-        sector / u64::from(self.of.band_sectors)
+    fn band_of_sector(&self, sector: u64) -> u64 {
+        sector / u64::from(self.specification.band_sectors)
     }
 
-    fn band(&self, band: u64) -> Extent {
-        let first = band * u64::from(self.of.band_sectors);
-        let end = first + u64::from(self.of.band_sectors);
-        Extent {
-            first,
-            end: end.min(self.sectors),
+    fn band_extent(&self, band: u64) -> SectorExtent {
+        let first = band * u64::from(self.specification.band_sectors);
+        let end = first + u64::from(self.specification.band_sectors);
+        SectorExtent {
+            first_sector: first,
+            end_sector: end.min(self.sector_count),
         }
     }
 
     /// Returns the first sector from `from` on that the media cache holds; `None` if it holds none.
-    pub fn first_cached(&self, from: u64) -> Option<u64> {
-        let before = self.map.range(..=from).next_back();
-        if before.is_some_and(|(_, of)| of.end > from) {
+    pub fn next_cached_sector(&self, from: u64) -> Option<u64> {
+        let before = self.cached_extents.range(..=from).next_back();
+        if before.is_some_and(|(_, of)| of.end_sector > from) {
             return Some(from);
         }
-        self.map.range(from..).next().map(|(first, _)| *first)
+        self.cached_extents
+            .range(from..)
+            .next()
+            .map(|(first, _)| *first)
     }
 
     /// Calls `tell` for each piece of an extent, in order, with its place in the media cache or in
     /// its band.
-    pub fn pieces(&self, of: Extent, mut tell: impl FnMut(Piece)) {
-        let mut at = of.first;
-        while at < of.end {
-            let before = self.map.range(..=at).next_back();
-            if let Some((first, cached)) = before.filter(|(_, cached)| cached.end > at) {
-                let end = cached.end.min(of.end);
-                self.logged((cached.at + (at - first), end - at), &mut tell);
+    pub fn split_into_pieces(&self, of: SectorExtent, mut tell: impl FnMut(ShingledPiece)) {
+        let mut at = of.first_sector;
+        while at < of.end_sector {
+            let before = self.cached_extents.range(..=at).next_back();
+            if let Some((first, cached)) = before.filter(|(_, cached)| cached.end_sector > at) {
+                let end = cached.end_sector.min(of.end_sector);
+                self.split_logged((cached.cache_position + (at - first), end - at), &mut tell);
                 at = end;
             } else {
                 let next = self
-                    .map
+                    .cached_extents
                     .range(at..)
                     .next()
-                    .map_or(of.end, |(first, _)| *first);
-                let end = next.min(of.end);
-                tell(Piece {
-                    cached: false,
-                    first: at,
-                    sectors: (end - at) as u32,
+                    .map_or(of.end_sector, |(first, _)| *first);
+                let end = next.min(of.end_sector);
+                tell(ShingledPiece {
+                    is_cached: false,
+                    first_sector: at,
+                    sector_count: (end - at) as u32,
                 });
                 at = end;
             }
@@ -202,90 +212,100 @@ impl Shingled {
 
     /// Calls `tell` for the cache sectors of a run of the log: two pieces where the log wraps
     /// around.
-    fn logged(&self, (mut at, mut sectors): (u64, u64), tell: &mut dyn FnMut(Piece)) {
+    fn split_logged(&self, (mut at, mut sectors): (u64, u64), tell: &mut dyn FnMut(ShingledPiece)) {
         while sectors > 0 {
-            let place = at % self.of.cache_sectors;
-            let here = sectors.min(self.of.cache_sectors - place);
-            tell(Piece {
-                cached: true,
-                first: place,
-                sectors: here as u32,
+            let place = at % self.specification.media_cache_sectors;
+            let here = sectors.min(self.specification.media_cache_sectors - place);
+            tell(ShingledPiece {
+                is_cached: true,
+                first_sector: place,
+                sector_count: here as u32,
             });
             (at, sectors) = (at + here, sectors - here);
         }
     }
 
     /// Tests whether a write of these sectors goes directly to its band.
-    fn streams(&self, of: Extent) -> bool {
-        let is_front = of.first == self.band(self.band_of(of.first)).first;
-        let begins = is_front && self.is_long(of);
-        let too_long = of.sectors() > self.of.cache_sectors;
-        self.stream == Some(of.first) || begins || too_long
+    fn is_streamed(&self, of: SectorExtent) -> bool {
+        let is_front = of.first_sector
+            == self
+                .band_extent(self.band_of_sector(of.first_sector))
+                .first_sector;
+        let begins = is_front && self.reaches_stream_length(of);
+        let too_long = of.sectors() > self.specification.media_cache_sectors;
+        self.stream_end == Some(of.first_sector) || begins || too_long
     }
 
     /// Tests whether these sectors end a sequential run long enough for a direct write to a band.
-    fn is_long(&self, of: Extent) -> bool {
-        self.run_with(of) >= u64::from(self.of.stream_sectors)
+    fn reaches_stream_length(&self, of: SectorExtent) -> bool {
+        self.run_sectors_with(of) >= u64::from(self.specification.stream_sectors_min)
     }
 
     /// Returns the length of the sequential run that ends with these sectors.
-    fn run_with(&self, of: Extent) -> u64 {
-        match self.run {
-            (end, sectors) if end == of.first => sectors + of.sectors(),
+    fn run_sectors_with(&self, of: SectorExtent) -> u64 {
+        match self.sequential_run {
+            (end, sectors) if end == of.first_sector => sectors + of.sectors(),
             _ => of.sectors(),
         }
     }
 
     /// Reports whether the drive must clean a band before it writes these sectors.
-    pub fn must_clean(&self, of: Extent) -> bool {
+    pub fn must_clean_before_write(&self, of: SectorExtent) -> bool {
         // What is left of an extent on both sides needs one more place in the map.
-        if self.splits(of) && !self.has_place() {
+        if self.would_split_extent(of) && !self.has_map_entry_free() {
             return true;
         }
-        if self.stream == Some(of.first) {
+        if self.stream_end == Some(of.first_sector) {
             return false;
         }
         // A stream that ended inside a band has left the rest of it to be written anew.
-        let is_open = self.stream.is_some_and(|at| self.is_inside(at));
+        let is_open = self
+            .stream_end
+            .is_some_and(|at| self.is_inside_cleaning(at));
         let of_stream = self
-            .cleaning
+            .band_cleaning
             .as_ref()
-            .is_some_and(|one| !self.is_whole(one));
+            .is_some_and(|one| !self.has_whole_band(one));
         if is_open || of_stream {
             return true;
         }
-        !self.streams(of) && !self.map.is_empty() && !self.has_room(of.sectors())
+        !self.is_streamed(of)
+            && !self.cached_extents.is_empty()
+            && !self.has_cache_space(of.sectors())
     }
 
     /// Tests whether these sectors lie inside a cached extent, with a rest on both sides.
-    fn splits(&self, of: Extent) -> bool {
-        let before = self.map.range(..of.first).next_back();
-        before.is_some_and(|(_, cached)| cached.end > of.end)
+    fn would_split_extent(&self, of: SectorExtent) -> bool {
+        let before = self.cached_extents.range(..of.first_sector).next_back();
+        before.is_some_and(|(_, cached)| cached.end_sector > of.end_sector)
     }
 
-    fn has_place(&self) -> bool {
-        self.map.len() < self.of.map_extents as usize
+    fn has_map_entry_free(&self) -> bool {
+        self.cached_extents.len() < self.specification.map_extents_max as usize
     }
 
-    fn is_inside(&self, sector: u64) -> bool {
-        sector < self.sectors && !sector.is_multiple_of(u64::from(self.of.band_sectors))
+    fn is_inside_cleaning(&self, sector: u64) -> bool {
+        sector < self.sector_count
+            && !sector.is_multiple_of(u64::from(self.specification.band_sectors))
     }
 
-    fn is_whole(&self, cleaning: &Cleaning) -> bool {
-        cleaning.first == self.band(cleaning.band).first
+    fn has_whole_band(&self, cleaning: &BandCleaning) -> bool {
+        cleaning.first_sector == self.band_extent(cleaning.band_index).first_sector
     }
 
-    fn has_room(&self, sectors: u64) -> bool {
+    fn has_cache_space(&self, sectors: u64) -> bool {
         // A write inside an extent leaves two of it.
-        self.map.len() + 2 <= self.of.map_extents as usize
-            && self.used_sectors() + sectors <= self.of.cache_sectors
+        self.cached_extents.len() + 2 <= self.specification.map_extents_max as usize
+            && self.used_sectors() + sectors <= self.specification.media_cache_sectors
     }
 
     /// Reports whether cleaning has work: cached extents, or a band that a stream left incomplete.
-    pub fn is_dirty(&self) -> bool {
-        self.cleaning.is_some()
-            || !self.map.is_empty()
-            || self.stream.is_some_and(|at| self.is_inside(at))
+    pub fn has_cached_extents(&self) -> bool {
+        self.band_cleaning.is_some()
+            || !self.cached_extents.is_empty()
+            || self
+                .stream_end
+                .is_some_and(|at| self.is_inside_cleaning(at))
     }
 
     /// Writes sectors to the media cache or directly to their bands, and calls `tell` for each
@@ -294,98 +314,122 @@ impl Shingled {
     /// # Panics
     ///
     /// When a band must be cleaned first, or the cache holds more than it has room for.
-    pub fn write(&mut self, of: Extent, tell: &mut dyn FnMut(Piece)) {
-        assert!(!self.must_clean(of), "a band has to be cleaned first");
-        let next_band = self.band(self.band_of(of.first)).end;
-        if !self.streams(of) && next_band < of.end && self.is_long(of) {
+    pub fn write_extent(&mut self, of: SectorExtent, tell: &mut dyn FnMut(ShingledPiece)) {
+        assert!(
+            !self.must_clean_before_write(of),
+            "a band has to be cleaned first"
+        );
+        let next_band = self
+            .band_extent(self.band_of_sector(of.first_sector))
+            .end_sector;
+        if !self.is_streamed(of) && next_band < of.end_sector && self.reaches_stream_length(of) {
             // What comes before the band's front is not of the stream.
-            let (first, end) = (of.first, of.end);
-            self.write(
-                Extent {
-                    first,
-                    end: next_band,
+            let (first, end) = (of.first_sector, of.end_sector);
+            self.write_extent(
+                SectorExtent {
+                    first_sector: first,
+                    end_sector: next_band,
                 },
                 tell,
             );
-            self.write(
-                Extent {
-                    first: next_band,
-                    end,
+            self.write_extent(
+                SectorExtent {
+                    first_sector: next_band,
+                    end_sector: end,
                 },
                 tell,
             );
             return;
         }
-        if let Some(cleaning) = &self.cleaning
-            && self.streams(of)
-            && self.band(cleaning.band).overlaps(of)
+        if let Some(cleaning) = &self.band_cleaning
+            && self.is_streamed(of)
+            && self.band_extent(cleaning.band_index).overlaps(of)
         {
             // The stream writes the band itself; what is left of it is cleaned again.
-            self.cleaning = None;
+            self.band_cleaning = None;
         }
-        self.drop_cached(of);
-        if self.is_full {
+        self.discard_cached(of);
+        if self.is_always_full {
             self.counters.past_cache_sectors += of.sectors();
         }
-        let streams = self.streams(of);
-        self.run = (of.end, self.run_with(of));
+        let streams = self.is_streamed(of);
+        self.sequential_run = (of.end_sector, self.run_sectors_with(of));
         if streams {
-            self.stream = Some(of.end);
+            self.stream_end = Some(of.end_sector);
             self.counters.streamed_sectors += of.sectors();
-            tell(Piece {
-                cached: false,
-                first: of.first,
-                sectors: of.sectors() as u32,
+            tell(ShingledPiece {
+                is_cached: false,
+                first_sector: of.first_sector,
+                sector_count: of.sectors() as u32,
             });
             return;
         }
-        self.stream = None;
-        let at = self.head;
-        self.head += of.sectors();
-        self.map.insert(of.first, Cached { end: of.end, at });
-        self.log.insert(at, of.first);
+        self.stream_end = None;
+        let at = self.log_head;
+        self.log_head += of.sectors();
+        self.cached_extents.insert(
+            of.first_sector,
+            CachedExtent {
+                end_sector: of.end_sector,
+                cache_position: at,
+            },
+        );
+        self.extents_by_log_position.insert(at, of.first_sector);
         self.counters.cached_sectors += of.sectors();
         assert!(
-            self.used_sectors() <= self.of.cache_sectors
-                && self.map.len() <= self.of.map_extents as usize,
+            self.used_sectors() <= self.specification.media_cache_sectors
+                && self.cached_extents.len() <= self.specification.map_extents_max as usize,
             "the media cache holds more than it has room for"
         );
-        self.logged((at, of.sectors()), tell);
+        self.split_logged((at, of.sectors()), tell);
     }
 
     /// Discards sectors that the host no longer uses. The cache keeps them if the map has no entry
     /// left to split their extent, because a discard is only a hint.
-    pub fn forget(&mut self, of: Extent) {
-        if !self.splits(of) || self.has_place() {
-            self.drop_cached(of);
+    pub fn discard(&mut self, of: SectorExtent) {
+        if !self.would_split_extent(of) || self.has_map_entry_free() {
+            self.discard_cached(of);
         }
     }
 
-    fn drop_cached(&mut self, of: Extent) {
+    fn discard_cached(&mut self, of: SectorExtent) {
         let first = self
-            .map
-            .range(..of.first)
+            .cached_extents
+            .range(..of.first_sector)
             .next_back()
-            .filter(|(_, cached)| cached.end > of.first)
-            .map_or(of.first, |(first, _)| *first);
+            .filter(|(_, cached)| cached.end_sector > of.first_sector)
+            .map_or(of.first_sector, |(first, _)| *first);
         while let Some((first, cached)) = self
-            .map
-            .range(first..of.end)
-            .find(|(_, cached)| cached.end > of.first)
+            .cached_extents
+            .range(first..of.end_sector)
+            .find(|(_, cached)| cached.end_sector > of.first_sector)
             .map(|(first, cached)| (*first, *cached))
         {
-            self.map.remove(&first);
-            self.log.remove(&cached.at);
-            if first < of.first {
-                let end = of.first;
-                self.map.insert(first, Cached { end, ..cached });
-                self.log.insert(cached.at, first);
+            self.cached_extents.remove(&first);
+            self.extents_by_log_position.remove(&cached.cache_position);
+            if first < of.first_sector {
+                let end = of.first_sector;
+                self.cached_extents.insert(
+                    first,
+                    CachedExtent {
+                        end_sector: end,
+                        ..cached
+                    },
+                );
+                self.extents_by_log_position
+                    .insert(cached.cache_position, first);
             }
-            if cached.end > of.end {
-                let at = cached.at + (of.end - first);
-                let end = cached.end;
-                self.map.insert(of.end, Cached { end, at });
-                self.log.insert(at, of.end);
+            if cached.end_sector > of.end_sector {
+                let at = cached.cache_position + (of.end_sector - first);
+                let end = cached.end_sector;
+                self.cached_extents.insert(
+                    of.end_sector,
+                    CachedExtent {
+                        end_sector: end,
+                        cache_position: at,
+                    },
+                );
+                self.extents_by_log_position.insert(at, of.end_sector);
             }
         }
     }
@@ -396,63 +440,73 @@ impl Shingled {
     /// # Panics
     ///
     /// When there is nothing to clean.
-    pub fn next_step(&mut self) -> Step {
-        if self.cleaning.is_none() {
-            let open = self.stream.filter(|at| self.is_inside(*at));
-            self.stream = None;
+    pub fn next_cleaning_step(&mut self) -> CleaningStep {
+        if self.band_cleaning.is_none() {
+            let open = self.stream_end.filter(|at| self.is_inside_cleaning(*at));
+            self.stream_end = None;
             let first = match open {
                 Some(at) => at,
                 None => {
-                    let (_, oldest) = self.log.first_key_value().expect("something to clean");
-                    self.band(self.band_of(*oldest)).first
+                    let (_, oldest) = self
+                        .extents_by_log_position
+                        .first_key_value()
+                        .expect("something to clean");
+                    self.band_extent(self.band_of_sector(*oldest)).first_sector
                 }
             };
-            self.cleaning = Some(self.plan(first));
+            self.band_cleaning = Some(self.plan_cleaning(first));
         }
-        let cleaning = self.cleaning.as_ref().expect("a band is being cleaned");
+        let cleaning = self
+            .band_cleaning
+            .as_ref()
+            .expect("a band is being cleaned");
         *cleaning.steps.front().expect("steps that are left")
     }
 
     /// Plans the cleaning of a band from one of its sectors on.
-    fn plan(&self, first: u64) -> Cleaning {
-        let band = self.band_of(first);
-        let of = Extent {
-            first,
-            end: self.band(band).end,
+    fn plan_cleaning(&self, first: u64) -> BandCleaning {
+        let band = self.band_of_sector(first);
+        let of = SectorExtent {
+            first_sector: first,
+            end_sector: self.band_extent(band).end_sector,
         };
         let mut steps = VecDeque::new();
-        let whole = Piece {
-            cached: false,
-            first: of.first,
-            sectors: of.sectors() as u32,
+        let whole = ShingledPiece {
+            is_cached: false,
+            first_sector: of.first_sector,
+            sector_count: of.sectors() as u32,
         };
-        self.cut(whole, false, &mut steps);
-        self.pieces(of, |piece| {
-            if piece.cached {
-                self.cut(piece, false, &mut steps);
+        self.cut_into_steps(whole, false, &mut steps);
+        self.split_into_pieces(of, |piece| {
+            if piece.is_cached {
+                self.cut_into_steps(piece, false, &mut steps);
             }
         });
-        self.cut(whole, true, &mut steps);
-        Cleaning {
-            band,
-            before: self.head,
+        self.cut_into_steps(whole, true, &mut steps);
+        BandCleaning {
+            band_index: band,
+            log_head_before: self.log_head,
             steps,
-            first,
+            first_sector: first,
         }
     }
 
-    /// Cuts a piece into steps of limited size.
-    fn cut(&self, piece: Piece, write: bool, steps: &mut VecDeque<Step>) {
-        let (mut first, mut left) = (piece.first, piece.sectors);
+    fn cut_into_steps(
+        &self,
+        piece: ShingledPiece,
+        write: bool,
+        steps: &mut VecDeque<CleaningStep>,
+    ) {
+        let (mut first, mut left) = (piece.first_sector, piece.sector_count);
         while left > 0 {
-            let sectors = left.min(self.of.step_sectors);
-            steps.push_back(Step {
-                piece: Piece {
-                    first,
-                    sectors,
+            let sectors = left.min(self.specification.cleaning_step_sectors);
+            steps.push_back(CleaningStep {
+                piece: ShingledPiece {
+                    first_sector: first,
+                    sector_count: sectors,
                     ..piece
                 },
-                write,
+                is_write: write,
             });
             (first, left) = (first + u64::from(sectors), left - sectors);
         }
@@ -464,39 +518,46 @@ impl Shingled {
     /// # Panics
     ///
     /// When no cleaning is in progress.
-    pub fn step_done(&mut self) {
-        let cleaning = self.cleaning.as_mut().expect("a band is being cleaned");
+    pub fn complete_cleaning_step(&mut self) {
+        let cleaning = self
+            .band_cleaning
+            .as_mut()
+            .expect("a band is being cleaned");
         let step = cleaning.steps.pop_front().expect("a step");
-        if step.write {
-            self.counters.cleaned_sectors += u64::from(step.piece.sectors);
+        if step.is_write {
+            self.counters.cleaned_sectors += u64::from(step.piece.sector_count);
         }
         if !cleaning.steps.is_empty() {
             return;
         }
-        let (band, before, first) = (cleaning.band, cleaning.before, cleaning.first);
-        self.cleaning = None;
-        self.counters.bands_cleaned += 1;
-        let of = Extent {
-            first,
-            end: self.band(band).end,
+        let (band, before, first) = (
+            cleaning.band_index,
+            cleaning.log_head_before,
+            cleaning.first_sector,
+        );
+        self.band_cleaning = None;
+        self.counters.cleaned_band_count += 1;
+        let of = SectorExtent {
+            first_sector: first,
+            end_sector: self.band_extent(band).end_sector,
         };
-        let inside: Vec<Extent> = self
-            .overlapping(of)
-            .filter(|(_, cached)| cached.at < before)
-            .map(|(first, cached)| Extent {
-                first: first.max(of.first),
-                end: cached.end.min(of.end),
+        let inside: Vec<SectorExtent> = self
+            .overlapping_extents(of)
+            .filter(|(_, cached)| cached.cache_position < before)
+            .map(|(first, cached)| SectorExtent {
+                first_sector: first.max(of.first_sector),
+                end_sector: cached.end_sector.min(of.end_sector),
             })
             .collect();
         for one in inside {
-            self.drop_cached(one);
+            self.discard_cached(one);
         }
     }
 
-    fn overlapping(&self, of: Extent) -> impl Iterator<Item = (u64, Cached)> {
-        let before = self.map.range(..of.first).next_back();
-        let before = before.filter(move |(_, cached)| cached.end > of.first);
-        let inside = self.map.range(of.first..of.end);
+    fn overlapping_extents(&self, of: SectorExtent) -> impl Iterator<Item = (u64, CachedExtent)> {
+        let before = self.cached_extents.range(..of.first_sector).next_back();
+        let before = before.filter(move |(_, cached)| cached.end_sector > of.first_sector);
+        let inside = self.cached_extents.range(of.first_sector..of.end_sector);
         before
             .into_iter()
             .chain(inside)

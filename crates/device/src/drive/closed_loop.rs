@@ -43,7 +43,7 @@ pub struct Command {
 #[derive(Debug)]
 pub struct ClosedLoop<'d, N> {
     drive: &'d mut Drive,
-    next: N,
+    next_command: N,
 }
 
 impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
@@ -53,7 +53,10 @@ impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
     ///
     /// The first [`Refusal`]. The requests before it are in flight.
     pub fn start(drive: &'d mut Drive, depth: u32, next: N) -> Result<Self, Refusal> {
-        let mut started = Self { drive, next };
+        let mut started = Self {
+            drive,
+            next_command: next,
+        };
         for _ in 0..depth {
             started.submit()?;
         }
@@ -70,7 +73,7 @@ impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
             operation,
             sector,
             sectors,
-        } = (self.next)();
+        } = (self.next_command)();
         self.drive.submit(operation, sector, sectors).map(|_| ())
     }
 }

@@ -1,24 +1,24 @@
 //! Measurement of the catalogue's expected figures (`expected/`) on a single disk.
 
-use super::one;
+use super::serve_one;
 use crate::disk::device::{Disk, DiskSpecification};
-use crate::disk::spindle::Turn;
+use crate::disk::spindle::RotationAngle;
 use crate::{ClosedLoop, Command, Device, Drive, Operation};
 use diskperf_catalogue::DiskFigure;
 use diskperf_sim::{Streams, Time};
 
 /// Seed of the random positions for reads and writes.
-pub const SEED: u64 = 17;
+pub const LOAD_SEED: u64 = 17;
 const WRITE: Operation = Operation::Write { fua: false };
 /// Size of a random or synchronous request, in bytes.
 const BLOCK_BYTES: u32 = 4096;
 /// Size of a sequential request, in bytes.
-const CALL_BYTES: u32 = 1 << 20;
+const STREAM_CALL_BYTES: u32 = 1 << 20;
 /// Length of a sequential stream of reads, and of the writes that fill the buffer before a measured
 /// stream, in MiB.
-const MEBIBYTES: u64 = 400;
-const MEBIBYTE_MB: f64 = 1.048_576;
-const SYNCED: u64 = 3000;
+const STREAM_MEBIBYTES: u64 = 400;
+const MB_PER_MEBIBYTE: f64 = 1.048_576;
+const SYNCED_WRITE_COUNT: u64 = 3000;
 /// Angle of the platters at time zero, in revolutions. The value is arbitrary.
 const PHASE_REV: f64 = 0.4;
 
@@ -29,33 +29,33 @@ const PHASE_REV: f64 = 0.4;
 ///
 /// When the specification is invalid, the disk is smaller than the data to be read, or a figure of
 /// the media cache is measured on a disk without one.
-pub fn measured(specification: &DiskSpecification, figure: DiskFigure, depth: u32) -> f64 {
+pub fn measure_figure(specification: &DiskSpecification, figure: DiskFigure, depth: u32) -> f64 {
     let mut specification = specification.clone();
     if depth > 1 {
         specification.queue.age_limit_ms = None;
     }
-    let mut drive = drive(&specification);
+    let mut drive = build_drive(&specification);
     let depth = u64::from(depth);
     match figure {
         DiskFigure::RandomReadMs => {
-            random_ms(&mut drive, (Operation::Read, SEED), depth, (500, 8000))
+            measure_random_ms(&mut drive, (Operation::Read, LOAD_SEED), depth, (500, 8000))
         }
-        DiskFigure::SequentialReadOuterMbPerS => read_mb_per_s(&mut drive, 0),
+        DiskFigure::SequentialReadOuterMbPerS => measure_read_mb_per_s(&mut drive, 0),
         DiskFigure::SequentialReadInnerMbPerS => {
-            let call = u64::from(sectors_of(&drive, CALL_BYTES));
-            let block = u64::from(sectors_of(&drive, BLOCK_BYTES));
+            let call = u64::from(bytes_to_sectors(&drive, STREAM_CALL_BYTES));
+            let block = u64::from(bytes_to_sectors(&drive, BLOCK_BYTES));
             let end = drive.device().sectors() / block * block;
-            read_mb_per_s(&mut drive, end - call * (MEBIBYTES + 1))
+            measure_read_mb_per_s(&mut drive, end - call * (STREAM_MEBIBYTES + 1))
         }
-        DiskFigure::SequentialWriteMbPerS => write_mb_per_s(&mut drive),
-        DiskFigure::AppendedSyncMs => synced_ms(&mut drive, |number, _| number),
-        DiskFigure::RandomSyncMs => synced_ms(&mut drive, |_, place| place),
-        DiskFigure::WriteAfterIdleMs => after_idle_ms(&mut drive),
+        DiskFigure::SequentialWriteMbPerS => measure_write_mb_per_s(&mut drive),
+        DiskFigure::AppendedSyncMs => measure_synced_ms(&mut drive, |number, _| number),
+        DiskFigure::RandomSyncMs => measure_synced_ms(&mut drive, |_, place| place),
+        DiskFigure::WriteAfterIdleMs => measure_after_idle_ms(&mut drive),
         DiskFigure::WriteMapFullMs => {
             let bands = specification.shingled.expect("a disk with a media cache");
             // The map, what the buffer takes, and one by one.
-            let before = u64::from(bands.map_extents) + 2000;
-            random_ms(&mut drive, (WRITE, SEED), 32, (before, 200))
+            let before = u64::from(bands.map_extents_max) + 2000;
+            measure_random_ms(&mut drive, (WRITE, LOAD_SEED), 32, (before, 200))
         }
     }
 }
@@ -65,13 +65,13 @@ pub fn measured(specification: &DiskSpecification, figure: DiskFigure, depth: u3
 /// # Panics
 ///
 /// When the specification is invalid.
-pub fn drive(specification: &DiskSpecification) -> Drive {
-    let disk = Disk::new(specification, Turn::of_revolutions(PHASE_REV));
+pub fn build_drive(specification: &DiskSpecification) -> Drive {
+    let disk = Disk::new(specification, RotationAngle::from_revolutions(PHASE_REV));
     let disk = disk.expect("a specification that was checked");
     Drive::new(Device::Disk(Box::new(disk)))
 }
 
-fn sectors_of(drive: &Drive, bytes: u32) -> u32 {
+fn bytes_to_sectors(drive: &Drive, bytes: u32) -> u32 {
     (bytes / drive.device().sector_bytes()).max(1)
 }
 
@@ -81,14 +81,14 @@ fn sectors_of(drive: &Drive, bytes: u32) -> u32 {
 /// # Panics
 ///
 /// When the drive's queue is shallower than `depth`.
-pub fn random_ms(
+pub fn measure_random_ms(
     drive: &mut Drive,
     (operation, seed): (Operation, u64),
     depth: u64,
     (before, count): (u64, u64),
 ) -> f64 {
     let mut draws = Streams::new(seed).stream("blocks");
-    let sectors = sectors_of(drive, BLOCK_BYTES);
+    let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     let next = || Command {
         operation,
@@ -104,52 +104,52 @@ pub fn random_ms(
     (done(&mut asked, count) - begun).millis() / count as f64
 }
 
-fn read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
-    let sectors = sectors_of(drive, CALL_BYTES);
-    one(drive, Operation::Read, first, sectors);
+fn measure_read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
+    let sectors = bytes_to_sectors(drive, STREAM_CALL_BYTES);
+    serve_one(drive, Operation::Read, first, sectors);
     let begun = drive.now();
-    for call in 1..=MEBIBYTES {
+    for call in 1..=STREAM_MEBIBYTES {
         let sector = first + u64::from(sectors) * call;
-        one(drive, Operation::Read, sector, sectors);
+        serve_one(drive, Operation::Read, sector, sectors);
     }
-    MEBIBYTES as f64 * MEBIBYTE_MB / (drive.now() - begun).seconds()
+    STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (drive.now() - begun).seconds()
 }
 
-fn write_mb_per_s(drive: &mut Drive) -> f64 {
-    let sectors = sectors_of(drive, CALL_BYTES);
+fn measure_write_mb_per_s(drive: &mut Drive) -> f64 {
+    let sectors = bytes_to_sectors(drive, STREAM_CALL_BYTES);
     let write = |drive: &mut Drive, calls: std::ops::Range<u64>| {
-        calls.for_each(|call| one(drive, WRITE, u64::from(sectors) * call, sectors));
+        calls.for_each(|call| serve_one(drive, WRITE, u64::from(sectors) * call, sectors));
         drive.now()
     };
-    let begun = write(drive, 0..MEBIBYTES);
-    let ended = write(drive, MEBIBYTES..3 * MEBIBYTES);
-    2.0 * MEBIBYTES as f64 * MEBIBYTE_MB / (ended - begun).seconds()
+    let begun = write(drive, 0..STREAM_MEBIBYTES);
+    let ended = write(drive, STREAM_MEBIBYTES..3 * STREAM_MEBIBYTES);
+    2.0 * STREAM_MEBIBYTES as f64 * MB_PER_MEBIBYTE / (ended - begun).seconds()
 }
 
 /// Measures the mean time of a 4 KiB write followed by a flush, in ms. `place` returns the block to
 /// write, given the number of the write and a random block.
-fn synced_ms(drive: &mut Drive, place: impl Fn(u64, u64) -> u64) -> f64 {
-    let mut draws = Streams::new(SEED).stream("synced");
-    let sectors = sectors_of(drive, BLOCK_BYTES);
+fn measure_synced_ms(drive: &mut Drive, place: impl Fn(u64, u64) -> u64) -> f64 {
+    let mut draws = Streams::new(LOAD_SEED).stream("synced");
+    let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
-    for number in 0..SYNCED {
+    for number in 0..SYNCED_WRITE_COUNT {
         let block = place(number, draws.below(blocks));
-        one(drive, WRITE, block * u64::from(sectors), sectors);
-        one(drive, Operation::Flush, 0, 0);
+        serve_one(drive, WRITE, block * u64::from(sectors), sectors);
+        serve_one(drive, Operation::Flush, 0, 0);
     }
-    drive.now().millis() / SYNCED as f64
+    drive.now().millis() / SYNCED_WRITE_COUNT as f64
 }
 
-fn after_idle_ms(drive: &mut Drive) -> f64 {
-    let mut draws = Streams::new(SEED).stream("synced");
-    let sectors = sectors_of(drive, BLOCK_BYTES);
+fn measure_after_idle_ms(drive: &mut Drive) -> f64 {
+    let mut draws = Streams::new(LOAD_SEED).stream("synced");
+    let sectors = bytes_to_sectors(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
-    random_ms(drive, (Operation::Read, SEED), 1, (1, 10));
+    measure_random_ms(drive, (Operation::Read, LOAD_SEED), 1, (1, 10));
     drive.next_completion();
     drive.run_for(Time::from_millis(1000));
     let begun = drive.now();
     for _ in 0..100 {
-        one(
+        serve_one(
             drive,
             WRITE,
             draws.below(blocks) * u64::from(sectors),

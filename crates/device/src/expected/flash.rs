@@ -1,6 +1,6 @@
 //! Measurement of the catalogue's expected figures (`expected/`) on a single flash drive.
 
-use super::one;
+use super::serve_one;
 use crate::flash::device::Flash;
 use crate::flash::specification::FlashSpecification;
 use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
@@ -9,27 +9,27 @@ use diskperf_ftl::Traffic;
 use diskperf_sim::{Stream, Streams, Time};
 
 /// Seed of the random positions for reads and writes.
-pub const SEED: u64 = 27;
+pub const LOAD_SEED: u64 = 27;
 const READ: Operation = Operation::Read;
 const WRITE: Operation = Operation::Write { fua: false };
 /// Mapping units of 4 KiB in a gibibyte.
-const GIBIBYTE: u64 = 1 << 18;
+const UNITS_PER_GIBIBYTE: u64 = 1 << 18;
 /// Size of a sequential request, in mapping units.
 const CALL_UNITS: u32 = 32;
 const CALL_MB: f64 = 0.131_072;
-const SYNCED: u64 = 2000;
-const ROOM: &str = "depths and places were checked";
+const SYNCED_WRITE_COUNT: u64 = 2000;
+const CHECKED_MESSAGE: &str = "depths and places were checked";
 /// Number of writes measured in the steady state. They cause garbage collection of ten superblocks
 /// or more.
-const STEADY: u64 = 300_000;
+const STEADY_WRITE_COUNT: u64 = 300_000;
 /// Divisor of the superblock size for steady-state experiments. Write amplification depends on
 /// shares alone, so a drive of a quarter of the size reaches the same steady state in a quarter of
 /// the writes.
-const PARTS: u32 = 4;
+const CAPACITY_DIVISOR: u32 = 4;
 
 /// Experiment with a flash drive, from which one or more figures derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Experiment {
+pub enum FigureExperiment {
     /// Random reads of a preconditioned drive.
     RandomReads,
     /// Random reads of data that were just written.
@@ -45,10 +45,10 @@ pub enum Experiment {
     /// Random writes, each followed by a flush.
     SyncedWrites,
     /// Random reads and writes (70 to 30) in the steady state.
-    Mixed,
+    MixedReadsAndWrites,
 }
 
-impl From<FlashFigure> for Experiment {
+impl From<FlashFigure> for FigureExperiment {
     fn from(figure: FlashFigure) -> Self {
         match figure {
             FlashFigure::RandomReadUs | FlashFigure::RandomReadIops => Self::RandomReads,
@@ -60,17 +60,17 @@ impl From<FlashFigure> for Experiment {
                 Self::SequentialWrites
             }
             FlashFigure::SyncedWritesPerS => Self::SyncedWrites,
-            FlashFigure::MixedIops | FlashFigure::MixedReadP99Us => Self::Mixed,
+            FlashFigure::MixedIops | FlashFigure::MixedReadP99Us => Self::MixedReadsAndWrites,
         }
     }
 }
 
 /// Result of an experiment with a flash drive.
-pub enum Measured {
+pub enum ExperimentResult {
     /// Measured requests, served one by one or in a closed loop.
-    Requests(Stretch),
+    RequestTimes(LoadMeasurement),
     /// Steady state of random writes.
-    Steady {
+    SteadyState {
         /// Write rate, in writes per second.
         iops: f64,
         /// Write amplification: mapping units programmed per unit that the host wrote.
@@ -78,23 +78,23 @@ pub enum Measured {
     },
 }
 
-impl Measured {
+impl ExperimentResult {
     /// Returns a figure of this experiment, in the figure's unit.
     ///
     /// # Panics
     ///
     /// When the figure belongs to another experiment.
-    pub fn figure(&self, figure: FlashFigure) -> f64 {
+    pub fn figure_value(&self, figure: FlashFigure) -> f64 {
         match (figure, self) {
-            (FlashFigure::SteadyWriteIops, Self::Steady { iops, .. }) => *iops,
-            (FlashFigure::SteadyAmplification, Self::Steady { amplification, .. }) => {
+            (FlashFigure::SteadyWriteIops, Self::SteadyState { iops, .. }) => *iops,
+            (FlashFigure::SteadyAmplification, Self::SteadyState { amplification, .. }) => {
                 *amplification
             }
-            (_, Self::Steady { .. }) => panic!("{figure:?} is no figure of a steady state"),
-            (figure, Self::Requests(of)) => match figure {
-                FlashFigure::RandomReadUs | FlashFigure::CachedReadUs => of.mean_us(),
-                FlashFigure::RandomWriteUs => of.seconds * 1e6 / of.done as f64,
-                FlashFigure::MixedReadP99Us => of.p99_us(),
+            (_, Self::SteadyState { .. }) => panic!("{figure:?} is no figure of a steady state"),
+            (figure, Self::RequestTimes(of)) => match figure {
+                FlashFigure::RandomReadUs | FlashFigure::CachedReadUs => of.mean_read_us(),
+                FlashFigure::RandomWriteUs => of.elapsed_s * 1e6 / of.completed_count as f64,
+                FlashFigure::MixedReadP99Us => of.p99_read_us(),
                 FlashFigure::SequentialReadMbPerS
                 | FlashFigure::SequentialWriteMbPerS
                 | FlashFigure::WritePastCacheMbPerS => of.mb_per_s(),
@@ -110,46 +110,46 @@ impl Measured {
 /// # Panics
 ///
 /// When the specification contradicts itself.
-pub fn measured(
+pub fn run_experiment(
     specification: &FlashSpecification,
-    experiment: Experiment,
+    experiment: FigureExperiment,
     depth: u32,
-) -> Measured {
+) -> ExperimentResult {
     let requests = match experiment {
-        Experiment::RandomReads => random_reads(specification, 0, depth),
-        Experiment::CachedReads => random_reads(specification, GIBIBYTE, depth),
-        Experiment::RandomWrites => {
-            let mut drive = drive(specification);
+        FigureExperiment::RandomReads => run_random_reads(specification, 0, depth),
+        FigureExperiment::CachedReads => run_random_reads(specification, UNITS_PER_GIBIBYTE, depth),
+        FigureExperiment::RandomWrites => {
+            let mut drive = build_drive(specification);
             let units = drive.device().sectors();
             let next = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
-            stretch(&mut drive, depth, (0, 2000), next)
+            run_load(&mut drive, depth, (0, 2000), next)
         }
-        Experiment::SteadyWrites => {
-            let (iops, amplification) = steady_writes(specification, depth);
-            return Measured::Steady {
+        FigureExperiment::SteadyWrites => {
+            let (iops, amplification) = run_steady_writes(specification, depth);
+            return ExperimentResult::SteadyState {
                 iops,
                 amplification,
             };
         }
-        Experiment::SequentialReads => {
-            let mut drive = drive(specification);
-            fill(&mut drive, GIBIBYTE);
+        FigureExperiment::SequentialReads => {
+            let mut drive = build_drive(specification);
+            fill_units(&mut drive, UNITS_PER_GIBIBYTE);
             let next = |_: &mut Stream, call: u64| {
-                let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
+                let unit = call * u64::from(CALL_UNITS) % UNITS_PER_GIBIBYTE;
                 (READ, unit, CALL_UNITS)
             };
-            stretch(&mut drive, depth, (500, 8000), next)
+            run_load(&mut drive, depth, (500, 8000), next)
         }
-        Experiment::SequentialWrites => {
-            let mut drive = drive(specification);
+        FigureExperiment::SequentialWrites => {
+            let mut drive = build_drive(specification);
             let next =
                 |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
-            stretch(&mut drive, depth, (6000, 10_000), next)
+            run_load(&mut drive, depth, (6000, 10_000), next)
         }
-        Experiment::SyncedWrites => synced(specification),
-        Experiment::Mixed => mixed(specification, depth),
+        FigureExperiment::SyncedWrites => run_synced_writes(specification),
+        FigureExperiment::MixedReadsAndWrites => run_mixed(specification, depth),
     };
-    Measured::Requests(requests)
+    ExperimentResult::RequestTimes(requests)
 }
 
 /// Creates the idle, preconditioned drive with which experiments begin.
@@ -157,58 +157,62 @@ pub fn measured(
 /// # Panics
 ///
 /// When the specification contradicts itself.
-pub fn drive(specification: &FlashSpecification) -> Drive {
-    let retries = Streams::new(SEED).stream("retries");
-    let flash = Flash::new(specification, (SEED, retries));
+pub fn build_drive(specification: &FlashSpecification) -> Drive {
+    let retries = Streams::new(LOAD_SEED).stream("retries");
+    let flash = Flash::new(specification, (LOAD_SEED, retries));
     let flash = flash.unwrap_or_else(|error| panic!("{error}"));
     Drive::new(Device::Flash(Box::new(flash)))
 }
 
 /// Measures random reads of single mapping units. They cover the first `written` units, which are
 /// written first, or the whole preconditioned drive if `written` is 0.
-fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
-    let mut drive = drive(specification);
+fn run_random_reads(
+    specification: &FlashSpecification,
+    written: u64,
+    depth: u32,
+) -> LoadMeasurement {
+    let mut drive = build_drive(specification);
     let units = match written {
         0 => drive.device().sectors(),
         _ => written,
     };
-    fill(&mut drive, written);
+    fill_units(&mut drive, written);
     let next = |draws: &mut Stream, _| (READ, draws.below(units), 1);
-    stretch(&mut drive, depth, (1000, 40_000), next)
+    run_load(&mut drive, depth, (1000, 40_000), next)
 }
 
 /// Returns the write rate (writes per second) and write amplification of random writes in the
 /// steady state.
-fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
-    let specification = divided(specification, PARTS);
-    let mut drive = drive(&specification);
+fn run_steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
+    let specification = divide_capacity(specification, CAPACITY_DIVISOR);
+    let mut drive = build_drive(&specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(SEED).stream("places");
+    let mut draws = Streams::new(LOAD_SEED).stream("places");
     let next = || Command {
         operation: WRITE,
         sector: draws.below(units),
         sectors: 1,
     };
-    let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(ROOM);
+    let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(CHECKED_MESSAGE);
     // At least so many, and on to the end of a collection.
     let mut write = |least: u64| {
         let (mut erases, mut done) = (u64::MAX, 0);
-        while done < least || erases > 0 && traffic(asked.drive()).erases == erases {
+        while done < least || erases > 0 && drive_traffic(asked.drive()).erases == erases {
             asked.next();
             done += 1;
             if done == least {
-                erases = traffic(asked.drive()).erases;
+                erases = drive_traffic(asked.drive()).erases;
             }
         }
-        (done, asked.drive().now(), traffic(asked.drive()))
+        (done, asked.drive().now(), drive_traffic(asked.drive()))
     };
     // What the buffer and the cache take is over then, and collection is even.
-    let (_, begun, before) = write(300_000 + cache_units(&specification));
-    let (writes, ended, after) = write(STEADY);
+    let (_, begun, before) = write(300_000 + slc_cache_units(&specification));
+    let (writes, ended, after) = write(STEADY_WRITE_COUNT);
     let (since, seconds) = (after.since(&before), (ended - begun).seconds());
     // So few collections leave more room, or less, than they found, which changes what is
     // copied by several percent. What the victims had left does not hang on that.
-    let emptied = since.erases * u64::from(specification.layer_superblock_units());
+    let emptied = since.erases * u64::from(specification.superblock_units());
     if emptied <= since.collection {
         return (writes as f64 / seconds, since.amplification());
     }
@@ -220,42 +224,42 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     (programmed_per_s / amplification, amplification)
 }
 
-fn traffic(drive: &Drive) -> Traffic {
+fn drive_traffic(drive: &Drive) -> Traffic {
     *drive.device().flash().expect("a flash drive").traffic()
 }
 
-fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
-    let specification = divided(specification, PARTS);
-    let mut drive = drive(&specification);
+fn run_mixed(specification: &FlashSpecification, depth: u32) -> LoadMeasurement {
+    let specification = divide_capacity(specification, CAPACITY_DIVISOR);
+    let mut drive = build_drive(&specification);
     let units = drive.device().sectors();
     let next = |draws: &mut Stream, _| {
         let operation = if draws.chance(0.7) { READ } else { WRITE };
         (operation, draws.below(units), 1)
     };
-    let before = 600_000 + 4 * cache_units(&specification);
-    stretch(&mut drive, depth, (before, 3 * STEADY), next)
+    let before = 600_000 + 4 * slc_cache_units(&specification);
+    run_load(&mut drive, depth, (before, 3 * STEADY_WRITE_COUNT), next)
 }
 
-fn synced(specification: &FlashSpecification) -> Stretch {
-    let mut drive = drive(specification);
+fn run_synced_writes(specification: &FlashSpecification) -> LoadMeasurement {
+    let mut drive = build_drive(specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(SEED).stream("places");
-    for _ in 0..SYNCED {
-        one(&mut drive, WRITE, draws.below(units), 1);
-        if drive.device().keeps_writes() {
-            one(&mut drive, Operation::Flush, 0, 0);
+    let mut draws = Streams::new(LOAD_SEED).stream("places");
+    for _ in 0..SYNCED_WRITE_COUNT {
+        serve_one(&mut drive, WRITE, draws.below(units), 1);
+        if drive.device().has_volatile_cache() {
+            serve_one(&mut drive, Operation::Flush, 0, 0);
         }
     }
-    Stretch {
-        seconds: drive.now().seconds(),
-        read_us: Vec::new(),
-        done: SYNCED,
+    LoadMeasurement {
+        elapsed_s: drive.now().seconds(),
+        read_response_us: Vec::new(),
+        completed_count: SYNCED_WRITE_COUNT,
     }
 }
 
 /// Writes the first `units` mapping units of the drive sequentially, and then leaves it idle for a
 /// moment.
-fn fill(drive: &mut Drive, units: u64) {
+fn fill_units(drive: &mut Drive, units: u64) {
     if units == 0 {
         return;
     }
@@ -264,50 +268,50 @@ fn fill(drive: &mut Drive, units: u64) {
         let unit = call % calls * u64::from(CALL_UNITS);
         (WRITE, unit, CALL_UNITS)
     };
-    stretch(drive, CALL_UNITS, (0, calls), next);
+    run_load(drive, CALL_UNITS, (0, calls), next);
     // Not so long that the cache is folded.
     drive.run_for(Time::from_millis(500));
 }
 
 /// Returns the specification with superblocks divided by `parts`, and with the same shares of
 /// capacity.
-pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
+pub fn divide_capacity(of: &FlashSpecification, parts: u32) -> FlashSpecification {
     let mut specification = of.clone();
-    specification.geometry.word_lines /= parts;
-    specification.times.erase.0 /= u64::from(parts);
+    specification.geometry.word_lines_per_block /= parts;
+    specification.times.erase_time.0 /= u64::from(parts);
     specification.map_cache_pages = specification
         .map_cache_pages
         .map(|pages| (pages / parts).max(1));
-    let layer = &mut specification.layer;
+    let layer = &mut specification.translation;
     layer.logical_units /= parts;
-    layer.filled /= parts;
+    layer.filled_share /= parts;
     specification
 }
 
 /// Returns the capacity of the fixed part of the SLC cache, in mapping units.
-fn cache_units(of: &FlashSpecification) -> u64 {
+fn slc_cache_units(of: &FlashSpecification) -> u64 {
     let geometry = &of.geometry;
-    let pages = geometry.dies() * geometry.planes * geometry.word_lines;
-    let superblocks = of.cache.map_or(0, |cache| cache.fixed_superblocks);
+    let pages = geometry.die_count() * geometry.planes_per_die * geometry.word_lines_per_block;
+    let superblocks = of.slc_cache.map_or(0, |cache| cache.fixed_superblocks);
     u64::from(pages * geometry.page_units()) * u64::from(superblocks)
 }
 
 /// Duration and read times of a measured series of requests.
-pub struct Stretch {
-    seconds: f64,
-    read_us: Vec<f64>,
-    done: u64,
+pub struct LoadMeasurement {
+    elapsed_s: f64,
+    read_response_us: Vec<f64>,
+    completed_count: u64,
 }
 
 /// Measures requests in a closed loop: `before` completions as warm-up, then `count`. The drive is
 /// idle at the end. `next` generates each request by its number.
-fn stretch(
+fn run_load(
     drive: &mut Drive,
     depth: u32,
     (before, count): (u64, u64),
     mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
-) -> Stretch {
-    let mut draws = Streams::new(SEED).stream("places");
+) -> LoadMeasurement {
+    let mut draws = Streams::new(LOAD_SEED).stream("places");
     let mut numbers = 0..;
     let next = || {
         let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
@@ -317,35 +321,35 @@ fn stretch(
             sectors,
         }
     };
-    let mut asked = ClosedLoop::start(drive, depth, next).expect(ROOM);
+    let mut asked = ClosedLoop::start(drive, depth, next).expect(CHECKED_MESSAGE);
     asked.by_ref().take(before as usize).for_each(drop);
     let begun = asked.drive().now();
     let completions = asked.by_ref().take(count as usize);
     let read_us = |of: Completion| (of.operation == READ).then(|| of.latency().0 as f64 / 1000.0);
     let mut read_us: Vec<f64> = completions
-        .filter_map(|of| read_us(of.expect(ROOM)))
+        .filter_map(|of| read_us(of.expect(CHECKED_MESSAGE)))
         .collect();
     let seconds = (asked.drive().now() - begun).seconds();
     while drive.next_completion().is_some() {}
     read_us.sort_by(f64::total_cmp);
-    Stretch {
-        seconds,
-        read_us,
-        done: count,
+    LoadMeasurement {
+        elapsed_s: seconds,
+        read_response_us: read_us,
+        completed_count: count,
     }
 }
 
-impl Stretch {
-    fn mean_us(&self) -> f64 {
-        self.read_us.iter().sum::<f64>() / self.read_us.len() as f64
+impl LoadMeasurement {
+    fn mean_read_us(&self) -> f64 {
+        self.read_response_us.iter().sum::<f64>() / self.read_response_us.len() as f64
     }
 
-    fn p99_us(&self) -> f64 {
-        self.read_us[self.read_us.len() * 99 / 100]
+    fn p99_read_us(&self) -> f64 {
+        self.read_response_us[self.read_response_us.len() * 99 / 100]
     }
 
     fn iops(&self) -> f64 {
-        self.done as f64 / self.seconds
+        self.completed_count as f64 / self.elapsed_s
     }
 
     fn mb_per_s(&self) -> f64 {

@@ -9,24 +9,28 @@ const MS: u64 = 1_000_000;
 
 /// A device, the requests that it is asked for, and the present moment.
 struct Bench {
-    fixed: Fixed,
+    fixed: FixedDevice,
     requests: Requests,
     now: Time,
 }
 
 impl Bench {
-    fn new(service: Service, (servers, queue_depth): (u32, u32), stalls: &[(u64, u64)]) -> Self {
+    fn new(
+        service: ServiceTime,
+        (servers, queue_depth): (u32, u32),
+        stalls: &[(u64, u64)],
+    ) -> Self {
         let time = |(from, length): &(u64, u64)| (Time(from * MS), Time(length * MS));
         let config = FixedConfig {
             sectors: 1 << 20,
             sector_bytes: 512,
-            service,
-            servers,
+            service_time: service,
+            server_count: servers,
             queue_depth,
-            stalls: stalls.iter().map(time).collect(),
+            stall_periods: stalls.iter().map(time).collect(),
         };
         Self {
-            fixed: Fixed::new(config, Streams::new(5).stream("service")),
+            fixed: FixedDevice::new(config, Streams::new(5).stream("service")),
             requests: Requests::default(),
             now: Time::ZERO,
         }
@@ -41,34 +45,37 @@ impl Bench {
         };
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
-        self.fixed.take(self.now, &mut self.requests, id);
+        self.fixed.accept_request(self.now, &mut self.requests, id);
     }
 
     /// The next that is done: its sector, and when it was.
     fn done(&mut self) -> (u64, u64) {
-        if !self.fixed.has_done() {
+        if !self.fixed.has_completed_requests() {
             self.now = self.fixed.next_event().expect("a request is under way");
             assert!(self.fixed.advance(self.now, &mut self.requests));
         }
-        let id = self.fixed.take_done().expect("one is done");
-        let request = self.requests.take(id);
+        let id = self.fixed.take_completed_request().expect("one is done");
+        let request = self.requests.take_request(id);
         (request.sector, request.spans.marked().0 / MS)
     }
 }
 
 #[test]
 fn servers_work_side_by_side_and_the_queue_is_in_order() {
-    let mut on = Bench::new(Service::Constant(Time(4 * MS)), (2, 5), &[]);
+    let mut on = Bench::new(ServiceTime::Constant(Time(4 * MS)), (2, 5), &[]);
     for sector in 0..5 {
-        assert!(on.fixed.takes_requests());
+        assert!(on.fixed.can_accept_request());
         on.ask_for(sector);
     }
-    assert!(!on.fixed.takes_requests());
+    assert!(!on.fixed.can_accept_request());
     let ends = [(); 5].map(|()| on.done());
     assert_eq!(ends, [(0, 4), (1, 4), (2, 8), (3, 8), (4, 12)]);
     assert_eq!(on.requests.under_way(), 0);
-    let moved = on.fixed.busy();
-    assert_eq!((moved.bytes, moved.transfers), (5 * 512, 5));
+    let moved = on.fixed.busy_times();
+    assert_eq!(
+        (moved.transferred_bytes, moved.transfer_count),
+        (5 * 512, 5)
+    );
 }
 
 /// One server and an exponential service under a closed load of one: nothing waits, and
@@ -77,8 +84,8 @@ fn servers_work_side_by_side_and_the_queue_is_in_order() {
 fn distributions_have_their_means() {
     let quantiles = [1, 2, 9].map(|ms| Time(ms * MS)).to_vec();
     for (service, mean) in [
-        (Service::Exponential(Time(3 * MS)), 3.0),
-        (Service::Quantiles(quantiles), (1.5 + 5.5) / 2.0),
+        (ServiceTime::Exponential(Time(3 * MS)), 3.0),
+        (ServiceTime::Quantiles(quantiles), (1.5 + 5.5) / 2.0),
     ] {
         let mut on = Bench::new(service, (1, 1), &[]);
         let count = 20_000;
@@ -94,7 +101,7 @@ fn distributions_have_their_means() {
 #[test]
 fn nothing_is_done_in_a_stall() {
     let stalls = [(10, 5), (20, 100)];
-    let mut on = Bench::new(Service::Constant(Time(4 * MS)), (1, 1), &stalls);
+    let mut on = Bench::new(ServiceTime::Constant(Time(4 * MS)), (1, 1), &stalls);
     let ends = [0, 1, 2, 3, 4].map(|sector| {
         on.ask_for(sector);
         on.done().1
@@ -116,7 +123,7 @@ fn repairmen_are_as_busy_as_theory_says() {
         (4, 0.090_48, 24.21),
         (8, 0.099_91, 60.07),
     ] {
-        let service = Service::Exponential(Time(10 * MS));
+        let service = ServiceTime::Exponential(Time(10 * MS));
         let mut on = Bench::new(service, (1, 8), &[]);
         let mut draws = Streams::new(5).stream("thinking");
         let mut think = |now: Time| now + draws.exponential(Time(THINK_MS as u64 * MS));

@@ -9,168 +9,181 @@ use std::collections::VecDeque;
 
 /// Maximum number of host reads that pass a waiting transfer of another kind: as many as a page of
 /// 16 KiB has mapping units.
-const PASSING_READS_MAX: u32 = 4;
+const PASSING_READ_COUNT_MAX: u32 = 4;
 
-/// Data of a channel transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(super) enum TransferPayload {
     /// Data of a page read; holds the index of the read operation.
     Read(u32),
     /// Data of a program; holds the index of the program.
     Program(u32),
 }
 
-/// Current transfer of a channel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
-    pub(super) load: Load,
-    pub(super) from: Time,
-    pub(super) ends: Time,
-    /// Transfer time of one page of a program.
-    page: Time,
+pub(super) struct ChannelTransfer {
+    pub(super) payload: TransferPayload,
+    pub(super) start: Time,
+    pub(super) end: Time,
+    page_end: Time,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Channel {
-    now: Option<Transfer>,
+pub(super) struct FlashChannel {
+    current_transfer: Option<ChannelTransfer>,
     /// Waiting reads for the host, with their transfer times.
-    reads: VecDeque<(u32, Time)>,
+    queued_host_reads: VecDeque<(u32, Time)>,
     /// Waiting programs, and reads of the drive itself.
-    others: VecDeque<Queued>,
+    queued_transfers: VecDeque<QueuedTransfer>,
     /// Number of host reads that have passed the other transfers since these wait.
-    passed: u32,
+    passing_read_count: u32,
     pub(super) generation: u32,
-    busy: Time,
+    busy_time: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Queued {
-    load: Load,
+struct QueuedTransfer {
+    payload: TransferPayload,
     /// Transfer time; of one page, if a program.
-    takes: Time,
-    pages: u32,
+    page_time: Time,
+    page_count: u32,
 }
 
-impl Channel {
+impl FlashChannel {
     /// Applies a power cut: aborts all transfers.
     pub(super) fn lose_power(&mut self) {
         *self = Self {
             generation: self.generation + 1,
-            busy: self.busy,
+            busy_time: self.busy_time,
             ..Self::default()
         };
     }
 
     /// Returns the total time of transfers so far.
-    pub(super) fn busy(&self) -> Time {
-        self.busy
+    pub(super) fn busy_time(&self) -> Time {
+        self.busy_time
     }
 
-    /// Returns the data in transfer, if any.
     #[inline]
-    pub(super) fn carries(&self) -> Option<Load> {
-        self.now.map(|transfer| transfer.load)
+    pub(super) fn current_payload(&self) -> Option<TransferPayload> {
+        self.current_transfer.map(|transfer| transfer.payload)
     }
 
     pub(super) fn queue_read(&mut self, (op, takes): (u32, Time), is_host: bool) {
         match is_host {
-            true => self.reads.push_back((op, takes)),
-            false => self.others.push_back(Queued {
-                load: Load::Read(op),
-                takes,
-                pages: 1,
+            true => self.queued_host_reads.push_back((op, takes)),
+            false => self.queued_transfers.push_back(QueuedTransfer {
+                payload: TransferPayload::Read(op),
+                page_time: takes,
+                page_count: 1,
             }),
         }
     }
 
     /// Gives a waiting internal read the precedence of a host read, because its page occupies a
     /// register that a host read needs.
-    pub(super) fn hurry(&mut self, op: u32) {
-        let is_it = |queued: &Queued| queued.load == Load::Read(op);
-        let place = self.others.iter().position(is_it);
-        if let Some(queued) = place.and_then(|place| self.others.remove(place)) {
-            self.reads.push_back((op, queued.takes));
+    pub(super) fn move_read_forward(&mut self, op: u32) {
+        let is_it = |queued: &QueuedTransfer| queued.payload == TransferPayload::Read(op);
+        let place = self.queued_transfers.iter().position(is_it);
+        if let Some(queued) = place.and_then(|place| self.queued_transfers.remove(place)) {
+            self.queued_host_reads.push_back((op, queued.page_time));
         }
     }
 
     pub(super) fn queue_program(&mut self, program: u32, (page, pages): (Time, u32)) {
-        self.others.push_back(Queued {
-            load: Load::Program(program),
-            takes: page,
-            pages,
+        self.queued_transfers.push_back(QueuedTransfer {
+            payload: TransferPayload::Program(program),
+            page_time: page,
+            page_count: pages,
         });
     }
 
     /// Starts the next transfer, or interrupts program data at the next page boundary for a host
     /// read. Returns the end of the transfer if it is new or has changed.
-    pub(super) fn start(&mut self, now: Time) -> Option<Time> {
-        let Some(transfer) = &mut self.now else {
-            return self.begin(now);
+    pub(super) fn start_next(&mut self, now: Time) -> Option<Time> {
+        let Some(transfer) = &mut self.current_transfer else {
+            return self.begin_next(now);
         };
-        let Load::Program(program) = transfer.load else {
+        let TransferPayload::Program(program) = transfer.payload else {
             return None;
         };
-        if self.reads.is_empty() || transfer.page == Time::ZERO {
+        if self.queued_host_reads.is_empty() || transfer.page_end == Time::ZERO {
             return None;
         }
-        let crossed = (now - transfer.from).0.div_ceil(transfer.page.0).max(1);
-        let stops = transfer.from + Time(crossed * transfer.page.0);
-        if stops >= transfer.ends {
+        let crossed = (now - transfer.start)
+            .0
+            .div_ceil(transfer.page_end.0)
+            .max(1);
+        let stops = transfer.start + Time(crossed * transfer.page_end.0);
+        if stops >= transfer.end {
             return None;
         }
-        let pages = ((transfer.ends - stops).0 / transfer.page.0) as u32;
-        self.others.push_front(Queued {
-            load: Load::Program(program),
-            takes: transfer.page,
-            pages,
+        let pages = ((transfer.end - stops).0 / transfer.page_end.0) as u32;
+        self.queued_transfers.push_front(QueuedTransfer {
+            payload: TransferPayload::Program(program),
+            page_time: transfer.page_end,
+            page_count: pages,
         });
-        transfer.ends = stops;
+        transfer.end = stops;
         self.generation += 1;
         Some(stops)
     }
 
-    fn begin(&mut self, now: Time) -> Option<Time> {
-        let takes_turns = self.passed >= PASSING_READS_MAX && !self.others.is_empty();
-        if let Some((op, takes)) = self.reads.front().copied().filter(|_| !takes_turns) {
-            self.reads.pop_front();
-            self.passed = if self.others.is_empty() {
+    fn begin_next(&mut self, now: Time) -> Option<Time> {
+        let takes_turns =
+            self.passing_read_count >= PASSING_READ_COUNT_MAX && !self.queued_transfers.is_empty();
+        if let Some((op, takes)) = self
+            .queued_host_reads
+            .front()
+            .copied()
+            .filter(|_| !takes_turns)
+        {
+            self.queued_host_reads.pop_front();
+            self.passing_read_count = if self.queued_transfers.is_empty() {
                 0
             } else {
-                self.passed + 1
+                self.passing_read_count + 1
             };
-            return Some(self.carry((Load::Read(op), now), takes, takes));
+            return Some(self.begin_transfer((TransferPayload::Read(op), now), takes, takes));
         }
-        let queued = self.others.pop_front()?;
-        self.passed = 0;
-        let mut pages = queued.pages;
-        if matches!(queued.load, Load::Program(_)) && pages > 1 && !self.reads.is_empty() {
-            self.others.push_front(Queued {
-                pages: pages - 1,
+        let queued = self.queued_transfers.pop_front()?;
+        self.passing_read_count = 0;
+        let mut pages = queued.page_count;
+        if matches!(queued.payload, TransferPayload::Program(_))
+            && pages > 1
+            && !self.queued_host_reads.is_empty()
+        {
+            self.queued_transfers.push_front(QueuedTransfer {
+                page_count: pages - 1,
                 ..queued
             });
             pages = 1;
         }
-        let takes = Time(queued.takes.0 * u64::from(pages));
-        Some(self.carry((queued.load, now), takes, queued.takes))
+        let takes = Time(queued.page_time.0 * u64::from(pages));
+        Some(self.begin_transfer((queued.payload, now), takes, queued.page_time))
     }
 
-    fn carry(&mut self, (load, from): (Load, Time), takes: Time, page: Time) -> Time {
+    fn begin_transfer(
+        &mut self,
+        (load, from): (TransferPayload, Time),
+        takes: Time,
+        page: Time,
+    ) -> Time {
         let ends = from + takes;
-        self.now = Some(Transfer {
-            load,
-            from,
-            ends,
-            page,
+        self.current_transfer = Some(ChannelTransfer {
+            payload: load,
+            start: from,
+            end: ends,
+            page_end: page,
         });
         self.generation += 1;
         ends
     }
 
     /// Ends the current transfer, and returns it with whether all of its data have crossed.
-    pub(super) fn end(&mut self) -> (Transfer, bool) {
-        let transfer = self.now.take().expect("something crosses");
-        self.busy += transfer.ends - transfer.from;
-        let left = self.others.front().map(|queued| queued.load);
-        (transfer, left != Some(transfer.load))
+    pub(super) fn end_transfer(&mut self) -> (ChannelTransfer, bool) {
+        let transfer = self.current_transfer.take().expect("something crosses");
+        self.busy_time += transfer.end - transfer.start;
+        let left = self.queued_transfers.front().map(|queued| queued.payload);
+        (transfer, left != Some(transfer.payload))
     }
 }

@@ -14,96 +14,94 @@ mod reads;
 mod recording;
 mod writes;
 
-use super::agenda::{Agenda, Event};
-use super::buffer::Buffer;
-use super::channel::{Channel, Load};
-use super::contents::Contents;
-use super::die::{Die, Free};
-use super::link::Link;
-use super::places::Places;
-use super::pool::Pool;
-use super::recorder::Recorder;
+use super::agenda::{EventQueue, FlashEvent};
+use super::buffer::FlashBuffer;
+use super::channel::{FlashChannel, TransferPayload};
+use super::contents::FlashContents;
+use super::die::{FlashDie, LoadReadiness};
+use super::link::FlashLink;
+use super::places::FlashAddressMap;
+use super::pool::SlotPool;
+use super::recorder::FlashRecorder;
 use super::specification::{
-    FlashError, FlashSpecification, FlushOrder, InterfaceSpecification, UNIT_BYTES,
+    FlashError, FlashFlushOrder, FlashSpecification, InterfaceSpecification, UNIT_BYTES,
 };
-use crate::Busy;
+use crate::BusyTimes;
 use crate::WhatIf;
 use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, Request, RequestId, Requests, moment};
-use collection::Collecting;
+use collection::CollectionState;
 use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
 use diskperf_sim::{Stream, Time};
 use diskperf_spans::{DieBusy, FlashBusy, FlashTraffic, Nanoseconds, Position, Stage};
-use flushes::Flushes;
-use map::Map;
-use programs::Program;
-use reads::{ReadOp, Reader};
+use flushes::FlushState;
+use map::MapReads;
+use programs::PageProgram;
+use reads::{ReadOperation, ReadOrigin};
 use std::collections::VecDeque;
-use writes::Crowded;
+use writes::AwaitingWrite;
 
 /// Flash drive in virtual time.
 #[derive(Clone, Debug)]
 pub struct Flash {
     specification: FlashSpecification,
-    ftl: Ftl,
-    places: Places,
-    agenda: Agenda,
-    dies: Vec<Die>,
-    channels: Vec<Channel>,
+    translation_layer: Ftl,
+    address_map: FlashAddressMap,
+    event_queue: EventQueue,
+    dies: Vec<FlashDie>,
+    channels: Vec<FlashChannel>,
     /// Channel transfer time by number of mapping units of a page.
-    transfer_times: Vec<Time>,
-    link: Link,
-    buffer: Buffer,
-    ops: Pool<ReadOp>,
-    programs: Pool<Program>,
-    /// Commands in flight, by slot of their request.
-    commands: Vec<Command>,
-    under_way: u32,
+    transfer_times_by_pages: Vec<Time>,
+    link: FlashLink,
+    buffer: FlashBuffer,
+    read_operations: SlotPool<ReadOperation>,
+    programs: SlotPool<PageProgram>,
+    commands_by_slot: Vec<CommandProgress>,
+    in_flight_count: u32,
     /// Time at which the controller has processed all commands so far.
-    controller: Time,
+    controller_free_at: Time,
     /// Total processing time of the controller so far, and the start of its current busy period.
-    controller_work: Time,
-    controller_since: Time,
+    controller_busy_time: Time,
+    controller_busy_since: Time,
     /// Writes that wait for buffer space, oldest first.
-    crowded: VecDeque<Crowded>,
-    collecting: Collecting,
-    flushes: Flushes,
+    writes_awaiting_buffer: VecDeque<AwaitingWrite>,
+    collection: CollectionState,
+    flushes: FlushState,
     /// First die in the round-robin search for the next program.
-    turn: u32,
+    next_die: u32,
     /// Current superblock of each writer, and the word lines that it has used on each die.
     used: [(u32, Vec<u32>); 4],
-    /// Readiness of each die to accept a program.
-    free: Vec<Free>,
+    die_readiness: Vec<LoadReadiness>,
     /// Map cache; `None` if the entire map is in memory.
-    map: Option<Map>,
-    retries: Stream,
-    done: VecDeque<RequestId>,
-    busy: Busy,
-    suspensions: u64,
+    map_cache: Option<MapReads>,
+    retry_stream: Stream,
+    completed_requests: VecDeque<RequestId>,
+    busy_times: BusyTimes,
+    suspension_count: u64,
     /// Number of mapping units that the host read and that were never written.
-    unwritten_reads: u64,
-    written_in_place: u64,
+    unwritten_read_count: u64,
+    written_in_place_units: u64,
     /// Whether the last check found no internal work. Host reads alone do not change that.
-    rests: bool,
+    is_idle: bool,
     what_if: WhatIf,
     /// Data version of each physical unit; `None` unless power cuts are modelled.
-    contents: Option<Box<Contents>>,
-    recorder: Option<Box<Recorder>>,
+    contents: Option<Box<FlashContents>>,
+    recorder: Option<Box<FlashRecorder>>,
     /// Scratch list of the dies that a read needs.
-    touched: Vec<u32>,
+    touched_dies: Vec<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Command {
+struct CommandProgress {
     /// Number of outstanding page reads, or of mapping units still to be programmed.
-    left: u32,
+    units_left: u32,
     /// End of the latest part of the command so far; `spans` has that part's time components.
-    last: Time,
-    spans: Vec<(Stage, Time)>,
+    last_unit_time: Time,
+    stage_spans: Vec<(Stage, Time)>,
     /// Number of the write's mapping units that have found buffer space.
-    admitted: u32,
+    admitted_units: u32,
     /// Number of the write's mapping units that have arrived in the buffer.
-    arrived: u32,
+    arrived_units: u32,
 }
 
 impl Flash {
@@ -117,68 +115,70 @@ impl Flash {
         specification: &FlashSpecification,
         (seed, retries): (u64, Stream),
     ) -> Result<Self, FlashError> {
-        specification.check()?;
+        specification.validate()?;
         let geometry = &specification.geometry;
-        let layer = &specification.layer;
+        let layer = &specification.translation;
         let ftl = Ftl::written(
-            specification.layer_specification(seed),
-            specification.features(),
-            layer.past,
-            match layer.past {
+            specification.translation_specification(seed),
+            specification.translation_features(),
+            layer.precondition,
+            match layer.precondition {
                 Past::Fresh => 0,
-                _ => layer.filled,
+                _ => layer.filled_share,
             },
         )?;
-        let dies = geometry.dies();
+        let dies = geometry.die_count();
         // Without a buffer, what is on its way to dies has some room all the same.
         let staging = 2 * dies * geometry.program_units();
-        let units = specification.buffer.map_or(staging, |buffer| buffer.units);
+        let units = specification
+            .buffer
+            .map_or(staging, |buffer| buffer.unit_count);
         Ok(Self {
-            ftl,
-            places: Places::new(geometry),
-            agenda: Agenda::default(),
-            dies: vec![Die::new(geometry.planes); dies as usize],
-            channels: vec![Channel::default(); geometry.channels as usize],
-            transfer_times: specification.transfer_times(),
-            link: Link::new(&specification.interface.link),
-            buffer: Buffer::new(units),
-            ops: Pool::default(),
-            programs: Pool::default(),
-            commands: Vec::new(),
-            under_way: 0,
-            controller: Time::ZERO,
-            controller_work: Time::ZERO,
-            controller_since: Time::ZERO,
-            crowded: VecDeque::new(),
-            collecting: Collecting::default(),
-            flushes: Flushes::default(),
-            map: specification
+            translation_layer: ftl,
+            address_map: FlashAddressMap::new(geometry),
+            event_queue: EventQueue::default(),
+            dies: vec![FlashDie::new(geometry.planes_per_die); dies as usize],
+            channels: vec![FlashChannel::default(); geometry.channel_count as usize],
+            transfer_times_by_pages: specification.transfer_times(),
+            link: FlashLink::new(&specification.interface.link),
+            buffer: FlashBuffer::new(units),
+            read_operations: SlotPool::default(),
+            programs: SlotPool::default(),
+            commands_by_slot: Vec::new(),
+            in_flight_count: 0,
+            controller_free_at: Time::ZERO,
+            controller_busy_time: Time::ZERO,
+            controller_busy_since: Time::ZERO,
+            writes_awaiting_buffer: VecDeque::new(),
+            collection: CollectionState::default(),
+            flushes: FlushState::default(),
+            map_cache: specification
                 .map_cache_pages
                 .filter(|pages| *pages < layer.logical_units.div_ceil(map::PAGE_UNITS))
-                .map(|pages| Map::new(pages, layer.logical_units)),
-            turn: 0,
+                .map(|pages| MapReads::new(pages, layer.logical_units)),
+            next_die: 0,
             used: std::array::from_fn(|_| (u32::MAX, vec![0; dies as usize])),
-            free: vec![Free::Now; dies as usize],
-            retries,
-            done: VecDeque::new(),
-            busy: Busy::default(),
-            suspensions: 0,
-            unwritten_reads: 0,
-            written_in_place: 0,
-            rests: false,
+            die_readiness: vec![LoadReadiness::ReadyNow; dies as usize],
+            retry_stream: retries,
+            completed_requests: VecDeque::new(),
+            busy_times: BusyTimes::default(),
+            suspension_count: 0,
+            unwritten_read_count: 0,
+            written_in_place_units: 0,
+            is_idle: false,
             what_if: WhatIf::default(),
-            contents: layer.power_cuts.then(|| {
-                let units = geometry.blocks * specification.layer_superblock_units();
-                Box::new(Contents::new(units))
+            contents: layer.models_power_cuts.then(|| {
+                let units = geometry.blocks_per_plane * specification.superblock_units();
+                Box::new(FlashContents::new(units))
             }),
             recorder: None,
-            touched: Vec::new(),
+            touched_dies: Vec::new(),
             specification: specification.clone(),
         })
     }
 
     /// Returns the drive with a counterfactual assumption applied.
-    pub fn supposing(self, what_if: WhatIf) -> Self {
+    pub fn with_what_if(self, what_if: WhatIf) -> Self {
         Self { what_if, ..self }
     }
 
@@ -188,25 +188,25 @@ impl Flash {
     /// # Panics
     ///
     /// When geometry or translation layer of the two drives differ.
-    pub fn suppose(&mut self, specification: &FlashSpecification, what_if: WhatIf) {
+    pub fn apply_what_if(&mut self, specification: &FlashSpecification, what_if: WhatIf) {
         let (own, other) = (&self.specification, specification);
         assert!(
-            own.geometry == other.geometry && own.layer == other.layer,
+            own.geometry == other.geometry && own.translation == other.translation,
             "what is supposed is a drive of another shape"
         );
         if let Some(buffer) = specification.buffer {
-            self.buffer.grow(buffer.units);
+            self.buffer.enlarge(buffer.unit_count);
         }
         // One without a buffer has more room on the way to its dies, and none to keep data in.
         let buffer = own.buffer.and(specification.buffer);
-        let whole = own.layer.logical_units.div_ceil(map::PAGE_UNITS);
+        let whole = own.translation.logical_units.div_ceil(map::PAGE_UNITS);
         if specification
             .map_cache_pages
             .is_none_or(|pages| pages >= whole)
         {
-            self.map = None;
+            self.map_cache = None;
         }
-        self.transfer_times = specification.transfer_times();
+        self.transfer_times_by_pages = specification.transfer_times();
         self.specification = FlashSpecification {
             buffer,
             ..specification.clone()
@@ -221,13 +221,13 @@ impl Flash {
 
     /// Returns the number of sectors that the host sees.
     pub fn sectors(&self) -> u64 {
-        u64::from(self.specification.layer.logical_units)
+        u64::from(self.specification.translation.logical_units)
     }
 
     /// Returns the channel and die of a sector's data; `None` if it was never written.
     pub fn position(&self, sector: u64) -> Option<Position> {
-        let place = self.locate(sector as u32)?;
-        let channels = self.specification.geometry.channels;
+        let place = self.locate_logical(sector as u32)?;
+        let channels = self.specification.geometry.channel_count;
         Some(Position::Flash {
             channel: place.die % channels,
             die: place.die / channels,
@@ -235,93 +235,98 @@ impl Flash {
     }
 
     /// Returns the physical place of a logical unit's data; `None` if it was never written.
-    fn locate(&self, logical: u32) -> Option<super::places::Place> {
-        if self.specification.in_place {
-            return Some(self.places.in_place(logical));
+    fn locate_logical(&self, logical: u32) -> Option<super::places::PagePosition> {
+        if self.specification.writes_in_place {
+            return Some(self.address_map.locate_in_place(logical));
         }
-        if self.ftl.is_untouched(logical) {
+        if self.translation_layer.is_untouched(logical) {
             // Nothing of a past is in the cache of one bit a cell.
-            return Some(self.places.of(self.ftl.drawn_place(logical), false));
+            return Some(
+                self.address_map
+                    .locate(self.translation_layer.drawn_place(logical), false),
+            );
         }
-        Some(self.place(self.ftl.read(logical)?))
+        Some(self.locate_physical(self.translation_layer.read(logical)?))
     }
 
-    fn place(&self, physical: u32) -> super::places::Place {
-        let cached = self.ftl.is_cache(self.places.superblock(physical));
-        self.places.of(physical, cached)
+    fn locate_physical(&self, physical: u32) -> super::places::PagePosition {
+        let cached = self
+            .translation_layer
+            .is_cache(self.address_map.superblock_of(physical));
+        self.address_map.locate(physical, cached)
     }
 
     /// Returns the maximum transfer size of one command, in bytes.
-    pub fn most_bytes(&self) -> Option<usize> {
+    pub fn request_bytes_max(&self) -> Option<usize> {
         Some(COMMAND_SECTORS_MAX * self.sector_bytes() as usize)
     }
 
     /// Reports whether acknowledged writes may be in a buffer that a power cut loses.
-    pub fn keeps_writes(&self) -> bool {
+    pub fn has_volatile_cache(&self) -> bool {
         self.specification
             .buffer
-            .is_some_and(|buffer| !buffer.protected)
+            .is_some_and(|buffer| !buffer.is_power_protected)
     }
 
     /// Returns the busy times and transfer counts of the drive so far.
-    pub fn busy(&self) -> Busy {
-        self.busy
+    pub fn busy_times(&self) -> BusyTimes {
+        self.busy_times
     }
 
     /// Returns the counts of programmed mapping units and erases, by cause.
     pub fn traffic(&self) -> &Traffic {
-        self.ftl.traffic()
+        self.translation_layer.traffic()
     }
 
     /// Returns all traffic counts of the drive, labelled with a drive number.
-    pub fn counted(&self, drive: u32) -> FlashTraffic {
-        let traffic = self.ftl.traffic();
+    pub fn flash_traffic(&self, drive: u32) -> FlashTraffic {
+        let traffic = self.translation_layer.traffic();
         FlashTraffic {
             drive,
-            host_units: traffic.host + self.written_in_place,
+            host_units: traffic.host + self.written_in_place_units,
             past_cache_units: traffic.past_cache,
-            unwritten_read_units: self.unwritten_reads,
+            unwritten_read_units: self.unwritten_read_count,
             collection_units: traffic.collection,
             folding_units: traffic.folding,
             levelling_units: traffic.wear_levelling + traffic.refresh,
             map_units: traffic.map,
             padding_units: traffic.padding,
             erases: traffic.erases,
-            suspensions: self.suspensions,
+            suspensions: self.suspension_count,
         }
     }
 
     /// Returns the translation layer of the drive.
-    pub fn ftl(&self) -> &Ftl {
-        &self.ftl
+    pub fn translation_layer(&self) -> &Ftl {
+        &self.translation_layer
     }
 
     /// Describes pending work of the drive and what it waits for, for diagnostics.
-    pub fn waiting(&self) -> String {
+    pub fn describe_waiting(&self) -> String {
         format!(
             "{} commands, {} writes without room, {} units in the buffer of which {} wait, {:?}, {:?}, \
              {} free superblocks, collection {:?} with {} copies due, programs of {} units, dies {:?}",
-            self.under_way,
-            self.crowded.len(),
-            self.buffer.used(),
-            self.buffer.waits(),
+            self.in_flight_count,
+            self.writes_awaiting_buffer.len(),
+            self.buffer.used_units(),
+            self.buffer.waiting_count(),
             self.flushes,
-            self.collecting,
-            self.ftl.free_superblocks(),
-            self.ftl.progress(),
-            self.ftl.copies_due(),
+            self.collection,
+            self.translation_layer.free_superblocks(),
+            self.translation_layer.progress(),
+            self.translation_layer.copies_due(),
             self.specification.geometry.program_units(),
-            self.free,
+            self.die_readiness,
         )
     }
 
     /// Returns the number of programs and erases suspended for reads.
-    pub fn suspensions(&self) -> u64 {
-        self.suspensions
+    pub fn suspension_count(&self) -> u64 {
+        self.suspension_count
     }
 
     /// Returns the busy time of all dies together, by kind of work.
-    pub fn dies_busy(&self) -> [Time; DieBusy::ALL.len()] {
+    pub fn die_busy_times(&self) -> [Time; DieBusy::ALL.len()] {
         let mut sums = [Time::ZERO; DieBusy::ALL.len()];
         for die in &self.dies {
             for (sum, busy) in sums.iter_mut().zip(&die.busy) {
@@ -332,32 +337,32 @@ impl Flash {
     }
 
     /// Returns the transfer time of all channels together.
-    pub fn channels_busy(&self) -> Time {
-        self.channels.iter().map(Channel::busy).sum()
+    pub fn channel_busy_time(&self) -> Time {
+        self.channels.iter().map(FlashChannel::busy_time).sum()
     }
 
     /// Returns the busy times of the drive's parts (link, controller, channels, dies) up to `now`,
     /// labelled with a drive number.
-    pub fn parts_busy(&self, drive: u32, now: Time) -> FlashBusy {
-        let pending = match self.controller > now {
-            true => self.controller - self.controller_since.max(now),
+    pub fn component_busy_times(&self, drive: u32, now: Time) -> FlashBusy {
+        let pending = match self.controller_free_at > now {
+            true => self.controller_free_at - self.controller_busy_since.max(now),
             false => Time::ZERO,
         };
         let mean = |sum: Time, parts: usize| moment(Time(sum.0 / parts.max(1) as u64));
-        let dies = self.dies.iter().map(|die| die.busy_until(now)).sum();
+        let dies = self.dies.iter().map(|die| die.own_work_end(now)).sum();
         FlashBusy {
             drive,
-            link: self.link.busy(now).map(moment),
-            controller: moment(self.controller_work - pending),
-            channels: mean(self.channels_busy(), self.channels.len()),
+            link: self.link.busy_times(now).map(moment),
+            controller: moment(self.controller_busy_time - pending),
+            channels: mean(self.channel_busy_time(), self.channels.len()),
             dies: mean(dies, self.dies.len()),
         }
     }
 
     /// Reports whether the drive accepts another command: fewer are in flight than its queue depth
     /// allows.
-    pub fn takes_requests(&self) -> bool {
-        self.under_way < self.interface().queue_depth
+    pub fn can_accept_request(&self) -> bool {
+        self.in_flight_count < self.interface().queue_depth
     }
 
     /// Submits a command to the drive.
@@ -365,67 +370,75 @@ impl Flash {
     /// # Panics
     ///
     /// When the drive's queue is full, or the drive has no such sectors.
-    pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        assert!(self.takes_requests(), "a command for a queue that is full");
+    pub fn accept_request(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+        assert!(
+            self.can_accept_request(),
+            "a command for a queue that is full"
+        );
         let request = &requests[id];
         assert!(request.end() <= self.sectors(), "sectors beyond the drive");
-        self.under_way += 1;
-        self.collecting.wake();
-        if self.commands.len() <= id.place() {
-            self.commands.resize(id.place() + 1, Command::default());
+        self.in_flight_count += 1;
+        self.collection.wake();
+        if self.commands_by_slot.len() <= id.slot() {
+            self.commands_by_slot
+                .resize(id.slot() + 1, CommandProgress::default());
         }
-        let command = &mut self.commands[id.place()];
-        command.spans.clear();
-        (command.left, command.last) = (0, Time::ZERO);
-        (command.admitted, command.arrived) = (0, 0);
-        if self.holds_back(id, requests[id].operation) {
+        let command = &mut self.commands_by_slot[id.slot()];
+        command.stage_spans.clear();
+        (command.units_left, command.last_unit_time) = (0, Time::ZERO);
+        (command.admitted_units, command.arrived_units) = (0, 0);
+        if self.block_if_draining(id, requests[id].operation) {
             return;
         }
-        self.decode(now, requests, id);
+        self.schedule_decoding(now, requests, id);
     }
 
     /// Returns the time of the next event in the drive if no command arrives; `None` without one.
     pub fn next_event(&self) -> Option<Time> {
-        self.agenda.next()
+        self.event_queue.next_time()
     }
 
     /// Advances the drive to time `now`, and returns whether a command completed by then.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
-        let before = self.done.len();
-        while let Some((at, event)) = self.agenda.take(now) {
-            self.rests &= self.is_of_a_read(&event, requests);
+        let before = self.completed_requests.len();
+        while let Some((at, event)) = self.event_queue.take_due(now) {
+            self.is_idle &= self.is_read_event(&event, requests);
             match event {
-                Event::Decoded(id) => self.decoded(at, requests, id),
-                Event::Arrived { id, first, units } => {
-                    self.arrived(at, requests, (id, first, units));
+                FlashEvent::CommandDecoded(id) => self.dispatch_decoded(at, requests, id),
+                FlashEvent::WriteDataArrived { id, first, units } => {
+                    self.complete_arrival(at, requests, (id, first, units));
                 }
-                Event::Sensed(op) => self.sensed(at, op),
-                Event::Crossed(op) => self.crossed(at, requests, op),
-                Event::Array { die, generation } => self.array(at, requests, (die, generation)),
-                Event::Transferred {
+                FlashEvent::PageSensed(op) => self.complete_sensing(at, op),
+                FlashEvent::PageCrossed(op) => self.complete_passed_transfer(at, requests, op),
+                FlashEvent::ArrayDone { die, generation } => {
+                    self.handle_array_event(at, requests, (die, generation))
+                }
+                FlashEvent::TransferEnded {
                     channel,
                     generation,
-                } => self.transferred(at, requests, (channel, generation)),
-                Event::Ended(id) => self.end(at, requests, id),
-                Event::Idle { generation } => self.collecting.rest(generation),
+                } => self.handle_transfer_end(at, requests, (channel, generation)),
+                FlashEvent::RequestEnded(id) => self.complete_request(at, requests, id),
+                FlashEvent::IdleTimeReached { generation } => {
+                    self.collection.begin_idle(generation)
+                }
             }
             // A command that is over makes nothing possible inside, but that nobody waits.
-            if !matches!(event, Event::Ended(_)) || self.under_way == 0 {
-                self.go_on(at, requests);
+            if !matches!(event, FlashEvent::RequestEnded(_)) || self.in_flight_count == 0 {
+                self.continue_background_work(at, requests);
             }
             self.record_levels(at);
         }
-        self.done.len() > before
+        self.completed_requests.len() > before
     }
 
     /// Reports whether a completed command waits to be reaped.
-    pub fn has_done(&self) -> bool {
-        !self.done.is_empty()
+    pub fn has_completed_requests(&self) -> bool {
+        !self.completed_requests.is_empty()
     }
 
     /// Removes and returns the oldest completed command, if any.
-    pub fn take_done(&mut self) -> Option<RequestId> {
-        self.done.pop_front()
+    pub fn take_completed_request(&mut self) -> Option<RequestId> {
+        self.completed_requests.pop_front()
     }
 
     fn interface(&self) -> &InterfaceSpecification {
@@ -434,130 +447,145 @@ impl Flash {
 
     /// Tests whether something waits for a die, for buffer space, or for garbage collection.
     /// Without such work only reads are in progress, and these need no further decisions.
-    fn has_work(&self) -> bool {
-        !self.crowded.is_empty()
-            || self.buffer.waits() > 0
-            || self.collecting.has_work()
-            || self.ftl.progress() != Progress::Idle
-            || self.ftl.wants_collection()
+    fn has_background_work(&self) -> bool {
+        !self.writes_awaiting_buffer.is_empty()
+            || self.buffer.waiting_count() > 0
+            || self.collection.has_work()
+            || self.translation_layer.progress() != Progress::Idle
+            || self.translation_layer.wants_collection()
             || self.flushes.has_work()
             || self.journal_is_due()
-            || self.map.as_ref().is_some_and(Map::has_work)
+            || self.map_cache.as_ref().is_some_and(MapReads::has_work)
     }
 
     /// Tests whether an event belongs to a host read only, and so causes no internal work.
-    fn is_of_a_read(&self, event: &Event, requests: &Requests) -> bool {
+    fn is_read_event(&self, event: &FlashEvent, requests: &Requests) -> bool {
         match *event {
-            Event::Decoded(id) | Event::Ended(id) => {
-                requests[id].operation == Operation::Read && self.map.is_none()
+            FlashEvent::CommandDecoded(id) | FlashEvent::RequestEnded(id) => {
+                requests[id].operation == Operation::Read && self.map_cache.is_none()
             }
-            Event::Sensed(op) => matches!(self.ops[op].reader, Reader::Host(_)),
-            Event::Transferred { channel, .. } => match self.channels[channel as usize].carries() {
-                Some(Load::Read(op)) => matches!(self.ops[op].reader, Reader::Host(_)),
-                Some(Load::Program(_)) | None => false,
-            },
-            Event::Crossed(_)
-            | Event::Arrived { .. }
-            | Event::Array { .. }
-            | Event::Idle { .. } => false,
+            FlashEvent::PageSensed(op) => {
+                matches!(self.read_operations[op].origin, ReadOrigin::HostRead(_))
+            }
+            FlashEvent::TransferEnded { channel, .. } => {
+                match self.channels[channel as usize].current_payload() {
+                    Some(TransferPayload::Read(op)) => {
+                        matches!(self.read_operations[op].origin, ReadOrigin::HostRead(_))
+                    }
+                    Some(TransferPayload::Program(_)) | None => false,
+                }
+            }
+            FlashEvent::PageCrossed(_)
+            | FlashEvent::WriteDataArrived { .. }
+            | FlashEvent::ArrayDone { .. }
+            | FlashEvent::IdleTimeReached { .. } => false,
         }
     }
 
     /// Starts the work that has become possible after an event.
-    fn go_on(&mut self, now: Time, requests: &mut Requests) {
-        if self.rests {
-            debug_assert!(!self.has_work(), "a read for the host gave the drive work");
+    fn continue_background_work(&mut self, now: Time, requests: &mut Requests) {
+        if self.is_idle {
+            debug_assert!(
+                !self.has_background_work(),
+                "a read for the host gave the drive work"
+            );
             return;
         }
-        if !self.has_work() {
-            self.rests = true;
+        if !self.has_background_work() {
+            self.is_idle = true;
             return;
         }
-        self.admit(now, requests);
-        if self.specification.in_place {
+        self.admit_writes(now, requests);
+        if self.specification.writes_in_place {
             self.end_flushes(now, requests);
-            self.assign(now);
+            self.assign_programs(now);
             return;
         }
-        self.collect(now);
+        self.advance_collection(now);
         self.end_flushes(now, requests);
-        let held = self.holds_host();
-        self.assign(now);
-        if !held && self.holds_host() {
+        let held = self.blocks_host();
+        self.assign_programs(now);
+        if !held && self.blocks_host() {
             // The host has opened the last superblock that it gets: copies go on unpaid.
-            self.collect(now);
-            self.assign(now);
+            self.advance_collection(now);
+            self.assign_programs(now);
         }
-        self.erase_if_due(now);
+        self.start_due_erases(now);
     }
 
     /// Starts to process a command as soon as the controller has processed those before it. A long
     /// request counts as several commands.
-    fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+    fn schedule_decoding(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let interface = &self.specification.interface;
         let request = &mut requests[id];
-        let commands = request.sectors.div_ceil(interface.most_units).max(1);
-        let comes = now + interface.submission;
-        let free = comes.max(self.controller);
-        let begins = match self.what_if.passes {
+        let commands = request.sectors.div_ceil(interface.request_units_max).max(1);
+        let comes = now + interface.submission_time;
+        let free = comes.max(self.controller_free_at);
+        let begins = match self.what_if.bypassed_stage {
             Some(Stage::ControllerQueue) => comes,
             _ => free,
         };
-        let work = Time(interface.command.0 * u64::from(commands));
-        if free > self.controller {
-            self.controller_since = free;
+        let work = Time(interface.command_time.0 * u64::from(commands));
+        if free > self.controller_free_at {
+            self.controller_busy_since = free;
         }
-        self.controller_work += work;
-        self.controller = free + work;
-        let decoded = begins + interface.processing;
-        request.mark(Stage::Command, moment(comes));
-        request.mark(Stage::ControllerQueue, moment(begins));
-        request.mark(Stage::Command, moment(decoded));
+        self.controller_busy_time += work;
+        self.controller_free_at = free + work;
+        let decoded = begins + interface.processing_time_per_unit;
+        request.book_stage(Stage::Command, moment(comes));
+        request.book_stage(Stage::ControllerQueue, moment(begins));
+        request.book_stage(Stage::Command, moment(decoded));
         let looked_up = match request.operation {
-            Operation::Read => decoded + self.specification.map_lookup,
+            Operation::Read => decoded + self.specification.map_lookup_time,
             _ => decoded,
         };
-        request.mark(Stage::MapMiss, moment(looked_up));
-        self.agenda.note(looked_up, Event::Decoded(id));
+        request.book_stage(Stage::MapMiss, moment(looked_up));
+        self.event_queue
+            .schedule(looked_up, FlashEvent::CommandDecoded(id));
     }
 
     /// Continues with a command that the controller has processed, by kind of operation.
-    fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+    fn dispatch_decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         match requests[id].operation {
             Operation::Read => {
                 let units = (requests[id].sector as u32, requests[id].sectors);
-                if !self.reads_map(now, id, units) {
-                    self.read(now, requests, id);
+                if !self.begin_map_read(now, id, units) {
+                    self.begin_read(now, requests, id);
                 }
             }
-            Operation::Write { .. } => self.crowded.push_back(self.crowding(now, id)),
+            Operation::Write { .. } => self
+                .writes_awaiting_buffer
+                .push_back(self.begin_wait(now, id)),
             Operation::Flush => self.begin_flush(now, requests, id),
-            Operation::Discard | Operation::WriteZeroes => self.trim(now, requests, id),
+            Operation::Discard | Operation::WriteZeroes => self.trim_sectors(now, requests, id),
         }
     }
 
     /// Finishes a command at time `at`, except for the notification of the host.
-    fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
-        let ends = at + self.interface().completion;
-        requests[id].mark(Stage::Completion, moment(ends));
-        self.agenda.note(ends, Event::Ended(id));
+    fn schedule_completion(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
+        let ends = at + self.interface().completion_time;
+        requests[id].book_stage(Stage::Completion, moment(ends));
+        self.event_queue
+            .schedule(ends, FlashEvent::RequestEnded(id));
     }
 
     /// Completes a command: the host has been notified.
-    fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+    fn complete_request(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
-        self.busy.bytes += u64::from(request.sectors) * u64::from(UNIT_BYTES);
-        self.busy.transfers += 1;
-        self.under_way -= 1;
-        self.done.push_back(id);
-        self.release(now, requests);
-        if self.under_way > 0 {
+        self.busy_times.transferred_bytes += u64::from(request.sectors) * u64::from(UNIT_BYTES);
+        self.busy_times.transfer_count += 1;
+        self.in_flight_count -= 1;
+        self.completed_requests.push_back(id);
+        self.release_blocked(now, requests);
+        if self.in_flight_count > 0 {
             return;
         }
-        if let Some(cache) = &self.specification.cache {
-            let generation = self.collecting.generation();
-            self.agenda
-                .note(now + cache.idle, Event::Idle { generation });
+        if let Some(cache) = &self.specification.slc_cache {
+            let generation = self.collection.generation();
+            self.event_queue.schedule(
+                now + cache.fold_idle_time,
+                FlashEvent::IdleTimeReached { generation },
+            );
         }
     }
 
@@ -565,16 +593,16 @@ impl Flash {
     /// of a command has it.
     fn link_overhead(&self, is_first: bool) -> Time {
         match is_first {
-            true => self.interface().link.command,
+            true => self.interface().link.command_overhead,
             false => Time::ZERO,
         }
     }
 }
 
 /// Books time to a stage of a request up to `until`, unless it is already booked that far.
-fn book(request: &mut Request, stage: Stage, until: Time) {
+fn book_stage(request: &mut Request, stage: Stage, until: Time) {
     let until: Nanoseconds = moment(until);
     if until > request.spans.marked() {
-        request.mark(stage, until);
+        request.book_stage(stage, until);
     }
 }

@@ -1,162 +1,156 @@
 //! Flash die: planes that sense pages, and an array that programs or erases, and suspends for
 //! reads.
 
-use super::specification::Suspension;
+use super::specification::SuspensionSpecification;
 use diskperf_sim::Time;
 use diskperf_spans::DieBusy;
 use std::collections::VecDeque;
 
-/// Plane of a die, with its page register.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Plane {
+pub(super) struct DiePlane {
     /// Read operation that the plane senses, or has sensed while it waits for the register.
-    pub(super) sensing: Option<u32>,
+    pub(super) sensing_read: Option<u32>,
     /// Read operation whose data are in the register, until they have crossed the channel.
-    pub(super) held: Option<u32>,
+    pub(super) register_read: Option<u32>,
 }
 
 /// Operation of a die's array: a program or an erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum ArrayWork {
     Program(u32),
     Erase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum ArrayProgress {
     /// The operation runs between two times.
-    Runs { from: Time, ends: Time },
+    Running { from: Time, ends: Time },
     /// The operation is being suspended, until this time.
-    Stops { at: Time },
+    Suspending { at: Time },
     /// The operation has been suspended since this time.
-    Stands { since: Time },
+    Suspended { since: Time },
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Array {
-    pub(super) work: Work,
+pub(super) struct ArrayOperation {
+    pub(super) work: ArrayWork,
     pub(super) cause: DieBusy,
-    pub(super) progress: Progress,
+    pub(super) progress: ArrayProgress,
     /// Remaining time of a suspended program or erase.
-    left: Time,
-    stopped: u32,
+    time_left: Time,
+    suspension_count: u32,
 }
 
-impl Array {
-    pub(super) fn new(work: Work, cause: DieBusy, (from, takes): (Time, Time)) -> Self {
+impl ArrayOperation {
+    pub(super) fn new(work: ArrayWork, cause: DieBusy, (from, takes): (Time, Time)) -> Self {
         Self {
             work,
             cause,
-            progress: Progress::Runs {
+            progress: ArrayProgress::Running {
                 from,
                 ends: from + takes,
             },
-            left: Time::ZERO,
-            stopped: 0,
+            time_left: Time::ZERO,
+            suspension_count: 0,
         }
     }
 
     /// Begins to suspend the operation for a read, and returns the time at which it is suspended.
     /// Returns `None` if it does not suspend.
-    pub(super) fn stop(&mut self, now: Time, rule: &Suspension) -> Option<Time> {
-        let Progress::Runs { from, ends } = self.progress else {
+    pub(super) fn suspend(&mut self, now: Time, rule: &SuspensionSpecification) -> Option<Time> {
+        let ArrayProgress::Running { from, ends } = self.progress else {
             return None;
         };
         let takes = match self.work {
-            Work::Program(_) => rule.program,
-            Work::Erase => rule.erase,
+            ArrayWork::Program(_) => rule.program_suspend_time,
+            ArrayWork::Erase => rule.erase_suspend_time,
         };
         let at = now.max(from) + takes;
-        if self.stopped >= rule.most || at > ends {
+        if self.suspension_count >= rule.suspensions_max || at > ends {
             return None;
         }
-        self.stopped += 1;
-        self.left = ends - at;
-        self.progress = Progress::Stops { at };
+        self.suspension_count += 1;
+        self.time_left = ends - at;
+        self.progress = ArrayProgress::Suspending { at };
         Some(at)
     }
 
-    pub(super) fn stand(&mut self, now: Time) {
-        self.progress = Progress::Stands { since: now };
+    pub(super) fn mark_suspended(&mut self, now: Time) {
+        self.progress = ArrayProgress::Suspended { since: now };
     }
 
-    /// Resumes a suspended operation, and returns its new end.
-    pub(super) fn resume(&mut self, now: Time, rule: &Suspension) -> Time {
-        let from = now + rule.resume;
-        let ends = from + self.left;
-        self.progress = Progress::Runs { from, ends };
+    pub(super) fn resume(&mut self, now: Time, rule: &SuspensionSpecification) -> Time {
+        let from = now + rule.resume_time;
+        let ends = from + self.time_left;
+        self.progress = ArrayProgress::Running { from, ends };
         ends
     }
 
-    fn programs(&self) -> bool {
-        matches!(self.work, Work::Program(_))
+    fn is_program(&self) -> bool {
+        matches!(self.work, ArrayWork::Program(_))
     }
 
-    pub(super) fn stands(&self) -> bool {
-        matches!(self.progress, Progress::Stands { .. })
+    pub(super) fn is_suspended(&self) -> bool {
+        matches!(self.progress, ArrayProgress::Suspended { .. })
     }
 }
 
 /// Kinds of work during which a die can already accept the data of the next program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ahead {
-    /// Whether program data can arrive during another program of the die.
-    pub(super) of_programs: bool,
+pub(super) struct LoadAhead {
+    pub(super) during_programs: bool,
     /// Whether program data can arrive during reads of the die.
-    pub(super) of_reads: bool,
+    pub(super) during_reads: bool,
 }
 
 /// Readiness of a die to accept the data of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Free {
-    No,
+pub(super) enum LoadReadiness {
+    NotReady,
     /// Ready while the die still works on something else.
-    Ahead,
-    Now,
+    ReadyWhileBusy,
+    ReadyNow,
 }
 
 /// Maximum number of past causes of waiting that a die keeps apart. Earlier time is booked to the
 /// oldest one.
 const WAIT_REASONS_MAX: usize = 256;
 
-/// State of a flash die.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Die {
-    pub(super) planes: Vec<Plane>,
-    /// Host reads that wait for the die.
-    pub(super) reads: VecDeque<u32>,
+pub(super) struct FlashDie {
+    pub(super) planes: Vec<DiePlane>,
+    pub(super) host_reads: VecDeque<u32>,
     /// Reads of the drive itself that wait for the die.
     pub(super) own_reads: VecDeque<u32>,
     /// Number of reads being sensed or held in registers.
-    pub(super) reading: u32,
+    pub(super) reads_in_progress: u32,
     /// Number of the drive's own reads being sensed or held in registers.
-    pub(super) reading_own: u32,
+    pub(super) own_reads_in_progress: u32,
     /// Number of planes that sense, or have sensed and wait for their register.
-    pub(super) sensing: u32,
-    /// Programs queued for the die, in order.
-    pub(super) programs: VecDeque<u32>,
+    pub(super) sensing_planes: u32,
+    pub(super) queued_programs: VecDeque<u32>,
     /// Program whose data cross the channel to the die.
-    pub(super) loading: Option<u32>,
+    pub(super) loading_program: Option<u32>,
     /// Program whose data are in the register.
-    pub(super) loaded: Option<u32>,
+    pub(super) loaded_program: Option<u32>,
     /// Whether the drive's own reads are next, because a program went ahead of them.
     pub(super) own_reads_next: bool,
-    pub(super) array: Option<Array>,
+    pub(super) array_operation: Option<ArrayOperation>,
     /// Whether the die must erase its blocks of a superblock.
-    pub(super) erase_due: bool,
+    pub(super) is_erase_due: bool,
     pub(super) generation: u32,
     /// Work that occupied the die while host reads waited, with its end times.
-    kept: VecDeque<(DieBusy, Time)>,
-    keeps: Option<DieBusy>,
-    since: Time,
+    wait_causes: VecDeque<(DieBusy, Time)>,
+    current_cause: Option<DieBusy>,
+    cause_since: Time,
     /// Total busy time of the die, by kind of work.
     pub(super) busy: [Time; DieBusy::ALL.len()],
 }
 
-impl Die {
+impl FlashDie {
     pub(super) fn new(planes: u32) -> Self {
         Self {
-            planes: vec![Plane::default(); planes as usize],
+            planes: vec![DiePlane::default(); planes as usize],
             ..Self::default()
         }
     }
@@ -165,71 +159,86 @@ impl Die {
     pub(super) fn lose_power(&mut self, now: Time) {
         let idle = Self {
             generation: self.generation + 1,
-            keeps: self.keeps,
-            since: self.since,
+            current_cause: self.current_cause,
+            cause_since: self.cause_since,
             busy: self.busy,
             ..Self::new(self.planes.len() as u32)
         };
         *self = idle;
-        self.note(now, |_| false);
+        self.update_cause(now, |_| false);
     }
 
-    /// Tests whether the die has work other than reads in progress.
     #[inline]
     pub(super) fn has_work(&self) -> bool {
-        let reads = !self.reads.is_empty() || !self.own_reads.is_empty();
-        let data = self.loading.is_some() || self.loaded.is_some() || !self.programs.is_empty();
-        reads || data || self.array.is_some() || self.erase_due
+        let reads = !self.host_reads.is_empty() || !self.own_reads.is_empty();
+        let data = self.loading_program.is_some()
+            || self.loaded_program.is_some()
+            || !self.queued_programs.is_empty();
+        reads || data || self.array_operation.is_some() || self.is_erase_due
     }
 
     /// Returns whether the die can accept the data of a program. It cannot while a host read waits
     /// or runs. A die that programs or reads for the drive itself can, if `ahead` permits it.
-    pub(super) fn free(&self, ahead: Ahead) -> Free {
-        let waits = !self.programs.is_empty() || self.loading.is_some() || self.loaded.is_some();
-        if waits || !self.reads.is_empty() || self.reading > self.reading_own {
-            return Free::No;
+    pub(super) fn load_readiness(&self, ahead: LoadAhead) -> LoadReadiness {
+        let waits = !self.queued_programs.is_empty()
+            || self.loading_program.is_some()
+            || self.loaded_program.is_some();
+        if waits
+            || !self.host_reads.is_empty()
+            || self.reads_in_progress > self.own_reads_in_progress
+        {
+            return LoadReadiness::NotReady;
         }
-        let own = self.reading + self.own_reads.len() as u32;
+        let own = self.reads_in_progress + self.own_reads.len() as u32;
         // An erase would wait for ever behind programs that come ahead, and so would its own
         // reads: one program in turn goes before them.
-        let in_turn = !self.erase_due && (self.own_reads.is_empty() || !self.own_reads_next);
-        match &self.array {
-            None if own == 0 => Free::Now,
-            None if ahead.of_reads && self.reading > 0 && in_turn => Free::Ahead,
-            Some(array) if ahead.of_programs && array.programs() && in_turn => Free::Ahead,
-            _ => Free::No,
+        let in_turn = !self.is_erase_due && (self.own_reads.is_empty() || !self.own_reads_next);
+        match &self.array_operation {
+            None if own == 0 => LoadReadiness::ReadyNow,
+            None if ahead.during_reads && self.reads_in_progress > 0 && in_turn => {
+                LoadReadiness::ReadyWhileBusy
+            }
+            Some(array) if ahead.during_programs && array.is_program() && in_turn => {
+                LoadReadiness::ReadyWhileBusy
+            }
+            _ => LoadReadiness::NotReady,
         }
     }
 
     /// Tests whether the array may start an operation: no plane senses, and no page waits in a
     /// register. With separate cache registers (`cache_read`), pages in registers do not matter.
-    pub(super) fn array_is_free(&self, cache_read: bool) -> bool {
-        self.sensing == 0 && (cache_read || self.reading == 0)
+    pub(super) fn is_array_free(&self, cache_read: bool) -> bool {
+        self.sensing_planes == 0 && (cache_read || self.reads_in_progress == 0)
     }
 
     /// Returns the kind of reads that keep the die busy, or the channel if their data wait for it;
     /// `None` without reads.
-    pub(super) fn kept_by_reads(&self) -> Option<DieBusy> {
-        (self.reading > 0).then_some(match (self.sensing, self.reading_own < self.reading) {
-            (0, _) => DieBusy::Channel,
-            (_, true) => DieBusy::Read,
-            (_, false) => DieBusy::Collection,
-        })
+    pub(super) fn busy_cause_of_reads(&self) -> Option<DieBusy> {
+        (self.reads_in_progress > 0).then_some(
+            match (
+                self.sensing_planes,
+                self.own_reads_in_progress < self.reads_in_progress,
+            ) {
+                (0, _) => DieBusy::Channel,
+                (_, true) => DieBusy::Read,
+                (_, false) => DieBusy::Collection,
+            },
+        )
     }
 
     /// Returns the kind of work that keeps the die busy now; `None` if it is idle.
-    pub(super) fn kept_by(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
-        if let Some(array) = &self.array {
+    pub(super) fn busy_cause(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
+        if let Some(array) = &self.array_operation {
             match array.progress {
-                Progress::Stops { .. } => return Some(DieBusy::Suspension),
-                Progress::Runs { .. } => return Some(array.cause),
-                Progress::Stands { .. } => {}
+                ArrayProgress::Suspending { .. } => return Some(DieBusy::Suspension),
+                ArrayProgress::Running { .. } => return Some(array.cause),
+                ArrayProgress::Suspended { .. } => {}
             }
         }
-        if let Some(reads) = self.kept_by_reads() {
+        if let Some(reads) = self.busy_cause_of_reads() {
             return Some(reads);
         }
-        let data = self.loading.or(self.loaded)?;
+        let data = self.loading_program.or(self.loaded_program)?;
         Some(match is_host(data) {
             true => DieBusy::Program,
             false => DieBusy::Collection,
@@ -238,44 +247,52 @@ impl Die {
 
     /// Returns the kind of work that keeps the die busy, and whether a program or erase is
     /// suspended, for the recorder. A suspended operation without other work counts as suspension.
-    pub(super) fn seen(&self, is_host: impl Fn(u32) -> bool) -> (Option<DieBusy>, bool) {
-        let stands = self.array.as_ref().is_some_and(Array::stands);
+    pub(super) fn cause_and_suspension(
+        &self,
+        is_host: impl Fn(u32) -> bool,
+    ) -> (Option<DieBusy>, bool) {
+        let stands = self
+            .array_operation
+            .as_ref()
+            .is_some_and(ArrayOperation::is_suspended);
         let alone = stands.then_some(DieBusy::Suspension);
-        (self.kept_by(is_host).or(alone), stands)
+        (self.busy_cause(is_host).or(alone), stands)
     }
 
     /// Returns the busy time of the die up to `now`.
-    pub(super) fn busy_until(&self, now: Time) -> Time {
-        let current = self.keeps.map_or(Time::ZERO, |_| now - self.since);
+    pub(super) fn own_work_end(&self, now: Time) -> Time {
+        let current = self
+            .current_cause
+            .map_or(Time::ZERO, |_| now - self.cause_since);
         self.busy.iter().copied().sum::<Time>() + current
     }
 
     /// Notes the kind of work that keeps the die busy from now on. `is_host` tells whether a
     /// program is the host's.
-    pub(super) fn note(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
-        let keeps = self.kept_by(is_host);
-        if keeps == self.keeps {
+    pub(super) fn update_cause(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
+        let keeps = self.busy_cause(is_host);
+        if keeps == self.current_cause {
             return;
         }
-        if let Some(kept) = self.keeps {
-            self.busy[kept as usize] += now - self.since;
-            match self.reads.is_empty() {
-                true => self.kept.clear(),
-                false => self.kept.push_back((kept, now)),
+        if let Some(kept) = self.current_cause {
+            self.busy[kept as usize] += now - self.cause_since;
+            match self.host_reads.is_empty() {
+                true => self.wait_causes.clear(),
+                false => self.wait_causes.push_back((kept, now)),
             }
-            if self.kept.len() > WAIT_REASONS_MAX {
-                self.kept.pop_front();
+            if self.wait_causes.len() > WAIT_REASONS_MAX {
+                self.wait_causes.pop_front();
             }
         }
-        (self.keeps, self.since) = (keeps, now);
+        (self.current_cause, self.cause_since) = (keeps, now);
     }
 
     /// Adds the kinds of work that made a read wait from time `from` until now, with their end
     /// times.
-    pub(super) fn waited(&self, from: Time, now: Time, add: &mut Vec<(DieBusy, Time)>) {
+    pub(super) fn add_wait_causes(&self, from: Time, now: Time, add: &mut Vec<(DieBusy, Time)>) {
         let mut at = from;
-        let now_kept = self.keeps.unwrap_or(DieBusy::Read);
-        for &(kept, until) in self.kept.iter().chain([&(now_kept, now)]) {
+        let now_kept = self.current_cause.unwrap_or(DieBusy::Read);
+        for &(kept, until) in self.wait_causes.iter().chain([&(now_kept, now)]) {
             if until > at {
                 add.push((kept, until));
                 at = until;

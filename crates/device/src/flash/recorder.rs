@@ -10,132 +10,133 @@ use diskperf_spans::{FlashLevels, TracedDie};
 use std::collections::VecDeque;
 
 /// Maximum number of busy intervals of dies that are kept.
-pub const INTERVALS_MAX: usize = 1 << 19;
+pub const INTERVAL_COUNT_MAX: usize = 1 << 19;
 
 /// Maximum number of level samples. When it is reached, every other sample is dropped.
-pub const LEVEL_SAMPLES_MAX: usize = 1 << 12;
+pub const LEVEL_SAMPLE_COUNT_MAX: usize = 1 << 12;
 
 /// Minimum time between two level samples.
 const SAMPLE_STEP_MIN: Time = Time(10_000);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
-    by: Option<DieBusy>,
-    stands: bool,
-    since: Time,
+struct DieInterval {
+    activity: Option<DieBusy>,
+    is_suspended: bool,
+    start: Time,
 }
 
 /// Recorder of a flash drive's busy intervals and fill levels.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
-    dies: Vec<Kept>,
-    kept: VecDeque<TracedDie>,
-    left_out: u64,
-    complete_from: Time,
-    levels: Vec<FlashLevels>,
-    /// Time of the next level sample, and the sampling interval.
-    due: Time,
-    step: Time,
+pub(super) struct FlashRecorder {
+    open_intervals: Vec<DieInterval>,
+    recorded_intervals: VecDeque<TracedDie>,
+    omitted_count: u64,
+    complete_since: Time,
+    level_samples: Vec<FlashLevels>,
+    next_sample_at: Time,
+    sample_step: Time,
 }
 
 /// Recorded intervals and levels, without data that the drive's specification has anyway.
 #[derive(Debug)]
-pub(super) struct Recorded {
-    pub(super) kept: Vec<TracedDie>,
-    pub(super) left_out: u64,
-    pub(super) complete_from: Time,
-    pub(super) levels: Vec<FlashLevels>,
+pub(super) struct FlashRecording {
+    pub(super) intervals: Vec<TracedDie>,
+    pub(super) omitted_count: u64,
+    pub(super) complete_since: Time,
+    pub(super) level_samples: Vec<FlashLevels>,
 }
 
-impl Recorder {
+impl FlashRecorder {
     pub(super) fn new(dies: usize) -> Self {
         Self {
-            dies: vec![Kept::default(); dies],
-            kept: VecDeque::new(),
-            left_out: 0,
-            complete_from: Time::ZERO,
-            levels: Vec::new(),
-            due: Time::ZERO,
-            step: SAMPLE_STEP_MIN,
+            open_intervals: vec![DieInterval::default(); dies],
+            recorded_intervals: VecDeque::new(),
+            omitted_count: 0,
+            complete_since: Time::ZERO,
+            level_samples: Vec::new(),
+            next_sample_at: Time::ZERO,
+            sample_step: SAMPLE_STEP_MIN,
         }
     }
 
     /// Notes the work that keeps a die busy from now on. `stands` tells whether a program or erase
     /// is suspended.
-    pub(super) fn note(&mut self, now: Time, die: u32, (by, stands): (Option<DieBusy>, bool)) {
-        let before = self.dies[die as usize];
-        if (before.by, before.stands) == (by, stands) {
+    pub(super) fn note_activity(
+        &mut self,
+        now: Time,
+        die: u32,
+        (by, stands): (Option<DieBusy>, bool),
+    ) {
+        let before = self.open_intervals[die as usize];
+        if (before.activity, before.is_suspended) == (by, stands) {
             return;
         }
-        self.end(now, die);
-        self.dies[die as usize] = Kept {
-            by,
-            stands,
-            since: now,
+        self.end_interval(now, die);
+        self.open_intervals[die as usize] = DieInterval {
+            activity: by,
+            is_suspended: stands,
+            start: now,
         };
     }
 
-    fn end(&mut self, now: Time, die: u32) {
-        let kept = self.dies[die as usize];
-        let Some(by) = kept.by.filter(|_| kept.since < now) else {
+    fn end_interval(&mut self, now: Time, die: u32) {
+        let kept = self.open_intervals[die as usize];
+        let Some(by) = kept.activity.filter(|_| kept.start < now) else {
             return;
         };
-        if self.kept.len() == INTERVALS_MAX {
-            let first = self.kept.pop_front().expect("there are some");
-            self.complete_from = Time(first.until.0);
-            self.left_out += 1;
+        if self.recorded_intervals.len() == INTERVAL_COUNT_MAX {
+            let first = self.recorded_intervals.pop_front().expect("there are some");
+            self.complete_since = Time(first.until.0);
+            self.omitted_count += 1;
         }
-        self.kept.push_back(TracedDie {
+        self.recorded_intervals.push_back(TracedDie {
             die,
             by,
-            stands: kept.stands,
-            from: moment(kept.since),
+            stands: kept.is_suspended,
+            from: moment(kept.start),
             until: moment(now),
         });
     }
 
-    /// Tests whether a level sample is due.
     #[inline]
-    pub(super) fn is_due(&self, now: Time) -> bool {
-        now >= self.due
+    pub(super) fn is_sample_due(&self, now: Time) -> bool {
+        now >= self.next_sample_at
     }
 
     /// Adds a level sample, and doubles the sampling interval when the list is full.
-    pub(super) fn sample(&mut self, now: Time, levels: FlashLevels) {
-        if self.levels.len() == LEVEL_SAMPLES_MAX {
+    pub(super) fn add_level_sample(&mut self, now: Time, levels: FlashLevels) {
+        if self.level_samples.len() == LEVEL_SAMPLE_COUNT_MAX {
             let mut number = 0;
-            self.levels.retain(|_| {
+            self.level_samples.retain(|_| {
                 number += 1;
                 number % 2 == 1
             });
-            self.step = self.step + self.step;
+            self.sample_step = self.sample_step + self.sample_step;
         }
-        self.levels.push(levels);
-        self.due = now + self.step;
+        self.level_samples.push(levels);
+        self.next_sample_at = now + self.sample_step;
     }
 
-    /// Returns all records up to now, and starts anew.
-    pub(super) fn take(&mut self, now: Time) -> Recorded {
-        for die in 0..self.dies.len() as u32 {
-            self.end(now, die);
-            self.dies[die as usize].since = now;
+    pub(super) fn take_recording(&mut self, now: Time) -> FlashRecording {
+        for die in 0..self.open_intervals.len() as u32 {
+            self.end_interval(now, die);
+            self.open_intervals[die as usize].start = now;
         }
         let next = Self {
-            dies: std::mem::take(&mut self.dies),
+            open_intervals: std::mem::take(&mut self.open_intervals),
             ..Self::new(0)
         };
         let taken = std::mem::replace(self, next);
-        Recorded {
-            kept: taken.kept.into(),
-            left_out: taken.left_out,
-            complete_from: taken.complete_from,
-            levels: taken.levels,
+        FlashRecording {
+            intervals: taken.recorded_intervals.into(),
+            omitted_count: taken.omitted_count,
+            complete_since: taken.complete_since,
+            level_samples: taken.level_samples,
         }
     }
 
-    /// Returns the memory of the records, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<TracedDie>() * self.kept.capacity()
-            + size_of::<FlashLevels>() * self.levels.capacity()
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<TracedDie>() * self.recorded_intervals.capacity()
+            + size_of::<FlashLevels>() * self.level_samples.capacity()
     }
 }

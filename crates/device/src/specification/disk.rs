@@ -7,22 +7,22 @@ mod queue;
 mod shingled;
 
 use crate::disk::cache::{
-    AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
-    WriteCacheSpecification,
+    KeepAfterRead, KeepAfterWrite, LimitReference, ReadAheadScope, ReadAheadTrigger,
+    ReadCacheSpecification, WriteCacheSpecification,
 };
 use crate::disk::device::{Disk, DiskError, DiskSpecification, FlushOrder};
 use crate::disk::layout::{DataSheet, LayoutSpecification};
 use crate::disk::mechanism::{MechanismError, MechanismSpecification};
 use crate::disk::seek::SeekSpecification;
-use crate::disk::spindle::Turn;
+use crate::disk::spindle::RotationAngle;
 use diskperf_catalogue::Reader;
-pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
+pub use queue::{AGED_SPTF_MS_PER_S_DEFAULT, V_SCAN_SHARE_DEFAULT};
 
 /// Maximum duration of a part of a disk operation in the model, in ms.
-const LONGEST_MS: f64 = 1000.0;
+const TIME_MS_MAX: f64 = 1000.0;
 
 /// Key of the capacity, from which the data-sheet layout is derived.
-const CAPACITY: &str = "capacity_bytes";
+const CAPACITY_KEY: &str = "capacity_bytes";
 const SEEK_KEYS: [&str; 6] = [
     "seek_table",
     "seek_hpl",
@@ -53,10 +53,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
         );
     }
     let per_medium = (medium_bytes / sector_bytes).max(1);
-    let shingled = shingled::read(reader, medium_bytes);
-    let hidden_sectors = shingled.map_or(0, |of| of.cache_sectors);
+    let shingled = shingled::read_shingled(reader, medium_bytes);
+    let hidden_sectors = shingled.map_or(0, |of| of.media_cache_sectors);
     let mechanism = read_mechanism(reader, (medium_bytes, hidden_sectors));
-    let queue = queue::read(reader);
+    let queue = queue::read_queue(reader);
     let queue_depth = reader.integer(
         "queue_depth",
         1..=65_536,
@@ -72,20 +72,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
         link: electronics::read_link(reader),
         read_cache: read_read_cache(reader, medium_bytes),
         write_cache: read_write_cache(reader, sector_bytes),
-        flush: reader.choice(
+        flush_order: reader.choice(
             "flush",
             &[
-                ("drains", FlushOrder::Drains),
-                ("queues", FlushOrder::Queues),
+                ("drains", FlushOrder::DrainsQueue),
+                ("queues", FlushOrder::QueuesWrites),
             ],
             "whether a flush waits for all commands in flight (drains) or queues (queues)",
         ),
         shingled,
     };
-    let sectors = match Disk::new(&specification, Turn::ZERO) {
+    let sectors = match Disk::new(&specification, RotationAngle::ZERO) {
         Ok(disk) => disk.sectors(),
         Err(error) => {
-            reader.fail(key_of(&error, reader), &error.to_string());
+            reader.fail(key_of_error(&error, reader), &error.to_string());
             1
         }
     };
@@ -98,35 +98,39 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
 
 /// Returns the key that an error message should name. Prefers a key that the user set, then any
 /// given key of the seek time or layout.
-fn key_of(error: &DiskError, reader: &Reader<'_>) -> &'static str {
+fn key_of_error(error: &DiskError, reader: &Reader<'_>) -> &'static str {
     let keys: &[&'static str] = match error {
         DiskError::Mechanism(MechanismError::Seek(_)) => &SEEK_KEYS,
-        DiskError::Mechanism(MechanismError::WriteSeek(_)) => return measured::WRITE_SEEK_TABLE,
-        DiskError::Mechanism(MechanismError::Layout(_)) => {
-            &[measured::ZONE_TABLE, measured::EXTENT_TABLE, CAPACITY]
+        DiskError::Mechanism(MechanismError::WriteSeek(_)) => {
+            return measured::WRITE_SEEK_TABLE_KEY;
         }
-        DiskError::Mechanism(MechanismError::Number { key, .. })
-        | DiskError::Number { key, .. } => return key,
+        DiskError::Mechanism(MechanismError::Layout(_)) => &[
+            measured::ZONE_TABLE_KEY,
+            measured::EXTENT_TABLE_KEY,
+            CAPACITY_KEY,
+        ],
+        DiskError::Mechanism(MechanismError::OutOfRange { key, .. })
+        | DiskError::OutOfRange { key, .. } => return key,
     };
     let set = keys.iter().find(|key| reader.is_set(key));
     let given = || keys.iter().find(|key| reader.is_readable(key));
-    set.or_else(given).copied().unwrap_or(CAPACITY)
+    set.or_else(given).copied().unwrap_or(CAPACITY_KEY)
 }
 
 fn read_mechanism(
     reader: &mut Reader<'_>,
     (medium_bytes, hidden_sectors): (u32, u64),
 ) -> MechanismSpecification {
-    let layout = match measured::is_measured(reader) {
+    let layout = match measured::has_measured_layout(reader) {
         true => measured::read_layout(reader),
         false => read_layout(reader, medium_bytes, hidden_sectors),
     };
     let seek = measured::read_seek(reader).unwrap_or_else(|| read_three_points(reader));
-    let mut time = |key, least, doc| reader.number(key, least..=LONGEST_MS, doc);
+    let mut time = |key, least, doc| reader.number(key, least..=TIME_MS_MAX, doc);
     let head_switch_ms = time("head_switch_ms", 0.0, "head switch time");
     let write_settle_ms = time(
         "write_settle_ms",
-        -LONGEST_MS,
+        -TIME_MS_MAX,
         "additional settle time of a write compared with a read",
     );
     let rpm = reader.number(
@@ -141,14 +145,14 @@ fn read_mechanism(
         write_settle_ms,
         write_seek: measured::read_write_seek(reader),
         inward_ms: ["seek_inward_ms", "write_seek_inward_ms"].map(|key| {
-            let range = -LONGEST_MS..=LONGEST_MS;
+            let range = -TIME_MS_MAX..=TIME_MS_MAX;
             let doc =
                 "additional time of an inward seek compared with an outward seek; 0 if absent";
             reader.optional_number(key, range, doc).unwrap_or(0.0)
         }),
         same_track_ms: ["same_track_ms", "write_same_track_ms"].map(|key| {
             let doc = "delay of a command for the track that the arm is already on; 0 if absent";
-            let time = reader.optional_number(key, 0.0..=LONGEST_MS, doc);
+            let time = reader.optional_number(key, 0.0..=TIME_MS_MAX, doc);
             time.unwrap_or(0.0)
         }),
         period_ns: 60e9 / rpm,
@@ -164,7 +168,7 @@ fn read_mechanism(
 }
 
 fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
-    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    let mut time = |key, doc| reader.milliseconds(key, 0.0..=TIME_MS_MAX, doc) as f64 / 1e6;
     SeekSpecification::ThreePoints {
         single_cylinder_ms: time("seek_minimum_ms", "track-to-track seek time of reads"),
         average_ms: time(
@@ -183,25 +187,25 @@ fn read_layout(
     hidden_sectors: u64,
 ) -> LayoutSpecification {
     let capacity_bytes = reader.integer(
-        CAPACITY,
+        CAPACITY_KEY,
         1_000_000..=1_000_000_000_000_000,
         "capacity that hosts can address",
     );
     let sheet = DataSheet {
         capacity_bytes: capacity_bytes + hidden_sectors * u64::from(medium_bytes),
         sector_bytes: medium_bytes,
-        heads: reader.integer("heads", 1..=256, "heads, one per recording surface") as u32,
+        head_count: reader.integer("heads", 1..=256, "heads, one per recording surface") as u32,
         outer_track_bytes: reader.number(
             "outer_track_bytes",
             512.0..=1e9,
             "data capacity of the outermost track",
         ),
-        inner_to_outer: reader.number(
+        inner_to_outer_ratio: reader.number(
             "inner_rate_share",
             0.05..=1.0,
             "media rate of the innermost track, as a share of the outermost track's",
         ),
-        zones: reader.integer(
+        zone_count: reader.integer(
             "recording_zones",
             1..=1000,
             "recording zones, all with the same number of tracks",
@@ -222,37 +226,36 @@ fn read_layout(
             "track skew across a head switch, as a share of a revolution",
         ),
     };
-    match sheet.layout() {
+    match sheet.build_layout() {
         Ok(mut layout) => {
             layout.zones[0].dead_sectors = hidden_sectors;
-            layout.sectors = layout.sectors.map(|all| all - hidden_sectors);
+            layout.sector_count = layout.sector_count.map(|all| all - hidden_sectors);
             layout
         }
         Err(error) => {
-            reader.fail(CAPACITY, &error.to_string());
+            reader.fail(CAPACITY_KEY, &error.to_string());
             DataSheet {
                 capacity_bytes: 4096,
                 ..sheet
             }
-            .layout()
-            .unwrap_or_else(|_| one_sector())
+            .build_layout()
+            .unwrap_or_else(|_| placeholder_layout())
         }
     }
 }
 
-/// Returns a layout of one sector, in place of an invalid layout.
-fn one_sector() -> LayoutSpecification {
+fn placeholder_layout() -> LayoutSpecification {
     LayoutSpecification {
-        surfaces: 1,
-        cylinders: 1,
-        order: Default::default(),
+        surface_count: 1,
+        cylinder_count: 1,
+        track_order: Default::default(),
         sparing: Default::default(),
         zones: vec![crate::disk::layout::ZoneSpecification {
             sectors_per_track: 1,
             ..Default::default()
         }],
         extents: Vec::new(),
-        sectors: None,
+        sector_count: None,
     }
 }
 
@@ -271,26 +274,29 @@ fn read_choice_or_default<T: Clone + Default>(
 
 fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpecification {
     let modes = [
-        ("none", ReadAhead::None),
-        ("track_end", ReadAhead::TrackEnd),
-        ("whole_track", ReadAhead::WholeTrack),
-        ("cylinder_end", ReadAhead::CylinderEnd),
-        ("limit", ReadAhead::Limit),
-        ("next_track_end", ReadAhead::NextTrackEnd),
+        ("none", ReadAheadScope::None),
+        ("track_end", ReadAheadScope::TrackEnd),
+        ("whole_track", ReadAheadScope::WholeTrack),
+        ("cylinder_end", ReadAheadScope::CylinderEnd),
+        ("limit", ReadAheadScope::Limit),
+        ("next_track_end", ReadAheadScope::NextTrackEnd),
     ];
     let after = [
-        ("any_read", ReadAheadAfter::AnyRead),
-        ("sequential_read", ReadAheadAfter::SequentialRead),
+        ("any_read", ReadAheadTrigger::AnyRead),
+        ("sequential_read", ReadAheadTrigger::SequentialRead),
     ];
     let limits = [
-        ("request_end", LimitFrom::RequestEnd),
-        ("request_start", LimitFrom::RequestStart),
+        ("request_end", LimitReference::RequestEnd),
+        ("request_start", LimitReference::RequestStart),
     ];
-    let left = [("all", AfterRead::All), ("ahead", AfterRead::Ahead)];
+    let left = [
+        ("all", KeepAfterRead::WholeSegment),
+        ("ahead", KeepAfterRead::ReadAheadOnly),
+    ];
     let written = [
-        ("drops_overlapping", AfterWrite::DropsOverlapping),
-        ("drops_all", AfterWrite::DropsAll),
-        ("updates", AfterWrite::Updates),
+        ("drops_overlapping", KeepAfterWrite::DropsOverlapping),
+        ("drops_all", KeepAfterWrite::DropsAll),
+        ("updates", KeepAfterWrite::Updates),
     ];
     let sectors = |bytes: u64| (bytes / u64::from(medium_bytes)).min(u64::from(u32::MAX)) as u32;
     let bytes = 0..=1_000_000_000_000;
@@ -305,28 +311,28 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
             bytes.clone(),
             "maximum size of a read-cache segment",
         )),
-        read_ahead: reader.choice(
+        read_ahead_scope: reader.choice(
             "read_ahead",
             &modes,
             "point up to which the drive reads ahead after a read",
         ),
-        read_ahead_after: reader.choice(
+        read_ahead_trigger: reader.choice(
             "read_ahead_after",
             &after,
             "reads after which the drive reads ahead",
         ),
-        limit_from: read_choice_or_default(
+        limit_reference: read_choice_or_default(
             reader,
             "read_ahead_from",
             &limits,
             "position from which read_ahead_bytes counts",
         ),
-        most_ahead_sectors: Some(sectors(reader.integer(
+        read_ahead_sectors_max: Some(sectors(reader.integer(
             "read_ahead_bytes",
             bytes,
             "maximum length of a read-ahead",
         ))),
-        least_ahead_sectors: sectors(
+        read_ahead_sectors_min: sectors(
             reader
                 .optional_integer(
                     "read_ahead_least_bytes",
@@ -335,28 +341,28 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
                 )
                 .unwrap_or(0),
         ),
-        keep_passing_sectors: reader.flag(
+        keeps_passing_sectors: reader.flag(
             "keep_passing_sectors",
             "whether the cache keeps sectors that pass under the head before the requested ones",
         ),
-        after_read: read_choice_or_default(
+        keep_after_read: read_choice_or_default(
             reader,
             "segment_after_read",
             &left,
             "part of a cache segment that stays cached after a read hit",
         ),
-        after_write: read_choice_or_default(
+        keep_after_write: read_choice_or_default(
             reader,
             "segment_after_write",
             &written,
             "effect of a write on read-cache segments",
         ),
-        read_ahead_after_hit: !reader.is_readable("read_ahead_after_hit")
+        resumes_after_hit: !reader.is_readable("read_ahead_after_hit")
             || reader.flag(
                 "read_ahead_after_hit",
                 "whether read-ahead continues after a cache hit",
             ),
-        keep_written: reader.is_readable("keep_written")
+        keeps_written_sectors: reader.is_readable("keep_written")
             && reader.flag(
                 "keep_written",
                 "whether written sectors also fill a read-cache segment for later reads",
@@ -400,12 +406,12 @@ fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteC
         );
     let sectors = |bytes: u64| (bytes / u64::from(sector_bytes)).max(1);
     on.then(|| WriteCacheSpecification {
-        most_sectors: sectors(room),
-        most_extents: extents as u32,
+        sectors_max: sectors(room),
+        extents_max: extents as u32,
         high_water_share,
-        idle_ms,
-        most_destaged_sectors: sectors(destaged).min(u64::from(u32::MAX)) as u32,
-        read_hits,
-        appending_only,
+        destage_idle_ms: idle_ms,
+        destage_sectors_max: sectors(destaged).min(u64::from(u32::MAX)) as u32,
+        serves_reads: read_hits,
+        accepts_appends_only: appending_only,
     })
 }

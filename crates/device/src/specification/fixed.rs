@@ -1,14 +1,14 @@
 //! Reader of devices without mechanics from the catalogue.
 
-use crate::fixed::{FixedConfig, Service};
+use crate::fixed::{FixedConfig, ServiceTime};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
 /// Maximum mean service time that an entry may have, in ms.
-const LONGEST_MS: f64 = 10_000.0;
+const TIME_MS_MAX: f64 = 10_000.0;
 
 /// Reads the configuration of a device without mechanics from an entry of the catalogue.
-pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
+pub(super) fn read_fixed(reader: &mut Reader<'_>) -> FixedConfig {
     let sectors = 1..=u64::from(u32::MAX);
     let sectors = reader.integer("sectors", sectors, "number of sectors");
     let bytes = reader.integer("sector_bytes", 128..=65_536, "size of a sector");
@@ -26,17 +26,18 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
     FixedConfig {
         sectors,
         sector_bytes: bytes as u32,
-        service,
-        servers: servers as u32,
+        service_time: service,
+        server_count: servers as u32,
         queue_depth: depth as u32,
-        stalls: read_stalls(reader),
+        stall_periods: read_stalls(reader),
     }
 }
 
-fn read_service(reader: &mut Reader<'_>) -> Service {
+fn read_service(reader: &mut Reader<'_>) -> ServiceTime {
     let kinds = [("constant", false), ("exponential", true)];
     let exponential = reader.choice("service", &kinds, "distribution of service times");
-    let mean = Time(reader.milliseconds("service_ms", 0.000_001..=LONGEST_MS, "mean service time"));
+    let mean =
+        Time(reader.milliseconds("service_ms", 0.000_001..=TIME_MS_MAX, "mean service time"));
     let quantiles = reader.integers(
         "service_quantiles_ns",
         0..=10_000_000_000,
@@ -51,9 +52,9 @@ fn read_service(reader: &mut Reader<'_>) -> Service {
         );
     }
     match (quantiles.len() > 1, exponential) {
-        (true, _) => Service::Quantiles(quantiles.into_iter().map(Time).collect()),
-        (false, true) => Service::Exponential(mean),
-        (false, false) => Service::Constant(mean),
+        (true, _) => ServiceTime::Quantiles(quantiles.into_iter().map(Time).collect()),
+        (false, true) => ServiceTime::Exponential(mean),
+        (false, false) => ServiceTime::Constant(mean),
     }
 }
 

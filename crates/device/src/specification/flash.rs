@@ -1,9 +1,10 @@
 //! Reader of flash-drive specifications from the catalogue.
 
 use crate::flash::specification::{
-    ArrayTimes, BufferSpecification, CacheSpecification, ChannelSpecification, FlashError,
-    FlashGeometry, FlashSpecification, FlushOrder, InterfaceSpecification, JournalSpecification,
-    LayerSpecification, LinkSpecification, Suspension, UNIT_BYTES,
+    ArrayTimes, BufferSpecification, ChannelSpecification, FlashError, FlashFlushOrder,
+    FlashGeometry, FlashLinkSpecification, FlashSpecification, InterfaceSpecification,
+    JournalSpecification, SlcCacheSpecification, SuspensionSpecification, TranslationSpecification,
+    UNIT_BYTES,
 };
 use diskperf_catalogue::Reader;
 use diskperf_ftl::{Impossible, Past, Policy};
@@ -11,10 +12,10 @@ use diskperf_sim::Time;
 
 /// Number of blocks per plane below which an error names that number as the cause. Real planes have
 /// more blocks.
-const FEW_BLOCKS: u32 = 64;
+const BLOCK_COUNT_FEW: u32 = 64;
 
 /// Maximum duration of any flash operation in the model, in microseconds.
-const LONGEST_US: f64 = 1e6;
+const TIME_US_MAX: f64 = 1e6;
 
 /// Data rate of a PCIe lane after the physical layer, in bytes per second, from the third
 /// generation on: 8, 16 and 32 GT/s less 128b/130b (PCI Express base specification).
@@ -51,13 +52,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     );
     let specification = FlashSpecification {
         geometry,
-        in_place,
+        writes_in_place: in_place,
         times,
-        cache: read_cache(reader, &geometry),
-        independent_planes,
-        cache_read,
-        cache_program,
-        reads_during_data_in,
+        slc_cache: read_cache(reader, &geometry),
+        has_independent_planes: independent_planes,
+        has_cache_read: cache_read,
+        has_cache_program: cache_program,
+        allows_reads_during_data_in: reads_during_data_in,
         suspension: read_suspension(reader),
         channel: ChannelSpecification {
             bytes_per_s: reader.integer(
@@ -65,13 +66,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
                 1_000_000..=1_000_000_000_000,
                 "data rate of a channel between controller and dies",
             ) as f64,
-            command: time(
+            command_time: read_time(
                 reader,
                 "channel_command_us",
                 "channel time for the command and address of an operation",
             ),
         },
-        decode: time(
+        decode_time: read_time(
             reader,
             "decode_us",
             "time to decode (error-correct) data read from a die",
@@ -84,22 +85,22 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
         buffer: read_buffer(reader),
         journal: read_journal(reader),
         map_cache_pages: read_map_cache(reader),
-        map_lookup: read_map_lookup(reader),
-        trim_page: time(reader, "trim_us", "time to trim the map entries of 4 MiB"),
-        layer: read_layer(reader, &geometry),
+        map_lookup_time: read_map_lookup(reader),
+        trim_page_time: read_time(reader, "trim_us", "time to trim the map entries of 4 MiB"),
+        translation: read_layer(reader, &geometry),
         interface: read_interface(reader),
     };
-    if let Err(error) = specification.check() {
-        let key = blamed(&specification, &error);
-        let message = format!("{error}{}", remedy(key, &error));
-        let cause = cause(reader, (key, &error));
+    if let Err(error) = specification.validate() {
+        let key = key_of_error(&specification, &error);
+        let message = format!("{error}{}", describe_remedy(key, &error));
+        let cause = describe_cause(reader, (key, &error));
         reader.fail(cause, &message);
     }
     specification
 }
 
 /// Keys that determine the capacity of a drive and its over-provisioning.
-const CAPACITY: [&str; 12] = [
+const CAPACITY_KEYS: [&str; 12] = [
     "channels",
     "dies_per_channel",
     "planes",
@@ -116,18 +117,24 @@ const CAPACITY: [&str; 12] = [
 
 /// Returns the key that an error message should name. If a drive lacks space for garbage
 /// collection, that is a key that the user set, in place of the short one.
-fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
-    let is_of_room = matches!(error, FlashError::Layer(Impossible::Deadlock { .. }));
+fn describe_cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
+    let is_of_room = matches!(
+        error,
+        FlashError::TranslationLayer(Impossible::Deadlock { .. })
+    );
     if !is_of_room || reader.is_set(key) {
         return key;
     }
-    let set = CAPACITY.into_iter().find(|key| reader.is_set(key));
+    let set = CAPACITY_KEYS.into_iter().find(|key| reader.is_set(key));
     set.unwrap_or(key)
 }
 
 /// Returns a hint which parameters add space for garbage collection, if that is the error.
-fn remedy(key: &str, error: &FlashError) -> String {
-    if !matches!(error, FlashError::Layer(Impossible::Deadlock { .. })) {
+fn describe_remedy(key: &str, error: &FlashError) -> String {
+    if !matches!(
+        error,
+        FlashError::TranslationLayer(Impossible::Deadlock { .. })
+    ) {
         return String::new();
     }
     match key {
@@ -143,21 +150,22 @@ fn remedy(key: &str, error: &FlashError) -> String {
     }
 }
 
-/// Returns the key that an error is primarily about.
-fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static str {
+fn key_of_error(specification: &FlashSpecification, error: &FlashError) -> &'static str {
     match error {
-        FlashError::Layer(error) => blamed_of_layer(specification, error),
-        FlashError::Zero(key) => key,
-        FlashError::Page(_) => "page_bytes",
-        FlashError::Times { .. } => "read_ns",
-        FlashError::InPlace(_) | FlashError::PowerCutsInPlace => "in_place",
-        FlashError::Buffer { .. } => "write_buffer_bytes",
-        FlashError::Large(_) => "blocks_per_plane",
+        FlashError::TranslationLayer(error) => key_of_translation_error(specification, error),
+        FlashError::ZeroValue(key) => key,
+        FlashError::PageSize(_) => "page_bytes",
+        FlashError::TimeOutOfRange { .. } => "read_ns",
+        FlashError::InPlaceUnsupported(_) | FlashError::PowerCutsInPlace => "in_place",
+        FlashError::BufferTooSmall { .. } => "write_buffer_bytes",
+        FlashError::TooLarge(_) => "blocks_per_plane",
     }
 }
 
-/// Returns the key that an error of the translation layer is primarily about.
-fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'static str {
+fn key_of_translation_error(
+    specification: &FlashSpecification,
+    error: &Impossible,
+) -> &'static str {
     match error {
         Impossible::SoftBelowHard { .. } => "soft_free_superblocks",
         Impossible::HardTooLow { .. } => "hard_free_superblocks",
@@ -165,17 +173,17 @@ fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'
         Impossible::Overfilled { .. } | Impossible::NoShare => "past_fill_share",
         Impossible::UnevenParity { .. } => "dies_per_channel",
         Impossible::Deadlock { free, .. } => {
-            let blocks = specification.geometry.blocks;
+            let blocks = specification.geometry.blocks_per_plane;
             let cache = specification
-                .cache
+                .slc_cache
                 .map_or(0, |cache| cache.fixed_superblocks);
-            let logical = specification.layer.logical_units;
-            let superblock = specification.layer_superblock_units();
+            let logical = specification.translation.logical_units;
+            let superblock = specification.superblock_units();
             // Whatever takes more than all that is spare cannot be right whatever the rest is.
             let spare = blocks.saturating_sub(logical / superblock.max(1));
             match () {
                 () if cache >= spare => "slc_fixed_bytes",
-                () if *free >= spare && blocks < FEW_BLOCKS => "blocks_per_plane",
+                () if *free >= spare && blocks < BLOCK_COUNT_FEW => "blocks_per_plane",
                 () if *free >= spare => "soft_free_superblocks",
                 () => "spare_share",
             }
@@ -184,18 +192,18 @@ fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'
     }
 }
 
-fn time(reader: &mut Reader<'_>, key: &str, doc: &str) -> Time {
-    Time(reader.microseconds(key, 0.0..=LONGEST_US, doc))
+fn read_time(reader: &mut Reader<'_>, key: &str, doc: &str) -> Time {
+    Time(reader.microseconds(key, 0.0..=TIME_US_MAX, doc))
 }
 
 fn read_geometry(reader: &mut Reader<'_>) -> FlashGeometry {
     let mut count = |key, most, doc| reader.integer(key, 1..=most, doc) as u32;
     FlashGeometry {
-        channels: count("channels", 64, "flash channels"),
+        channel_count: count("channels", 64, "flash channels"),
         dies_per_channel: count("dies_per_channel", 64, "dies per channel"),
-        planes: count("planes", 16, "planes per die"),
-        blocks: count("blocks_per_plane", 1_000_000, "usable blocks per plane"),
-        word_lines: count(
+        planes_per_die: count("planes", 16, "planes per die"),
+        blocks_per_plane: count("blocks_per_plane", 1_000_000, "usable blocks per plane"),
+        word_lines_per_block: count(
             "word_lines_per_block",
             65_536,
             "word lines per block; a program writes a whole word line",
@@ -225,13 +233,13 @@ fn read_times(reader: &mut Reader<'_>) -> ArrayTimes {
         "times to sense a page, in nanoseconds, one for each page of a word line",
     );
     ArrayTimes {
-        read: read.into_iter().map(Time).collect(),
-        program: time(
+        read_time_by_page: read.into_iter().map(Time).collect(),
+        program_time: read_time(
             reader,
             "program_us",
             "time to program one word line in every plane of a die",
         ),
-        erase: time(
+        erase_time: read_time(
             reader,
             "erase_us",
             "time to erase one block in every plane of a die",
@@ -239,8 +247,7 @@ fn read_times(reader: &mut Reader<'_>) -> ArrayTimes {
     }
 }
 
-/// Reads the SLC cache, which the catalogue describes by its capacity.
-fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<CacheSpecification> {
+fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<SlcCacheSpecification> {
     let mut bytes = |key, doc| reader.integer(key, 0..=1 << 50, doc);
     let fixed = bytes(
         "slc_fixed_bytes",
@@ -261,23 +268,26 @@ fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<Cache
         }
         return None;
     }
-    let units = geometry.dies() * geometry.planes * geometry.page_units() * geometry.word_lines;
+    let units = geometry.die_count()
+        * geometry.planes_per_die
+        * geometry.page_units()
+        * geometry.word_lines_per_block;
     let superblock_bytes = u64::from(units) * u64::from(UNIT_BYTES);
     let superblocks = |bytes: u64| (bytes / superblock_bytes.max(1)).min(1 << 20) as u32;
-    Some(CacheSpecification {
-        read: time(
+    Some(SlcCacheSpecification {
+        read_time: read_time(
             reader,
             "slc_read_us",
             "time to sense a page of the SLC cache",
         ),
-        program: time(
+        program_time: read_time(
             reader,
             "slc_program_us",
             "time to program a page of the SLC cache in every plane of a die",
         ),
         fixed_superblocks: superblocks(fixed),
         dynamic_superblocks: superblocks(dynamic),
-        idle: Time(reader.milliseconds(
+        fold_idle_time: Time(reader.milliseconds(
             "slc_fold_idle_ms",
             0.0..=1e9,
             "idle time after which the drive folds the SLC cache into its other blocks",
@@ -285,30 +295,30 @@ fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<Cache
     })
 }
 
-fn read_suspension(reader: &mut Reader<'_>) -> Option<Suspension> {
-    let suspension = Suspension {
-        program: time(
+fn read_suspension(reader: &mut Reader<'_>) -> Option<SuspensionSpecification> {
+    let suspension = SuspensionSpecification {
+        program_suspend_time: read_time(
             reader,
             "suspend_program_us",
             "time from the arrival of a read until the die has suspended a program",
         ),
-        erase: time(
+        erase_suspend_time: read_time(
             reader,
             "suspend_erase_us",
             "time from the arrival of a read until the die has suspended an erase",
         ),
-        resume: time(
+        resume_time: read_time(
             reader,
             "resume_us",
             "time to resume a suspended program or erase",
         ),
-        most: reader.integer(
+        suspensions_max: reader.integer(
             "suspends_most",
             0..=1_000_000,
             "maximum number of times that reads suspend one program or erase; 0: never",
         ) as u32,
     };
-    Some(suspension).filter(|suspension| suspension.most > 0)
+    Some(suspension).filter(|suspension| suspension.suspensions_max > 0)
 }
 
 fn read_buffer(reader: &mut Reader<'_>) -> Option<BufferSpecification> {
@@ -323,7 +333,10 @@ fn read_buffer(reader: &mut Reader<'_>) -> Option<BufferSpecification> {
     );
     let units = (bytes / u64::from(UNIT_BYTES)).min(u64::from(u32::MAX)) as u32;
     // Less than a unit is no buffer, and is refused as one that is too small.
-    (bytes > 0).then_some(BufferSpecification { units, protected })
+    (bytes > 0).then_some(BufferSpecification {
+        unit_count: units,
+        is_power_protected: protected,
+    })
 }
 
 /// Reads the number of 4 KiB map pages that memory holds; `None` if it holds all.
@@ -348,7 +361,7 @@ fn read_map_lookup(reader: &mut Reader<'_>) -> Time {
 
 fn read_journal(reader: &mut Reader<'_>) -> JournalSpecification {
     JournalSpecification {
-        pages: reader.integer(
+        page_count: reader.integer(
             "journal_pages",
             1..=1_000_000,
             "pages of 4 KiB in the journal, a ring that records map changes",
@@ -358,12 +371,12 @@ fn read_journal(reader: &mut Reader<'_>) -> JournalSpecification {
             1..=1_000_000,
             "map changes that one journal page holds",
         ) as u32,
-        program: time(
+        program_time: read_time(
             reader,
             "journal_program_us",
             "time to program a word line of the journal's blocks, which may store fewer bits per cell",
         ),
-        programs: reader.integer(
+        programs_per_flush: reader.integer(
             "journal_programs",
             1..=16,
             "consecutive programs with which a flush makes map changes durable",
@@ -371,16 +384,16 @@ fn read_journal(reader: &mut Reader<'_>) -> JournalSpecification {
     }
 }
 
-fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecification {
+fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> TranslationSpecification {
     let spare = reader.number(
         "spare_share",
         0.0..=1.0,
         "over-provisioning: share of the physical capacity that hosts cannot address",
     );
-    let physical = f64::from(geometry.dies())
+    let physical = f64::from(geometry.die_count())
         * f64::from(geometry.program_units())
-        * f64::from(geometry.word_lines)
-        * f64::from(geometry.blocks);
+        * f64::from(geometry.word_lines_per_block)
+        * f64::from(geometry.blocks_per_plane);
     let logical = (physical * (1.0 - spare)).clamp(0.0, f64::from(u32::MAX)) as u32;
     let policies = [
         ("greedy", Policy::Greedy),
@@ -413,11 +426,11 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
         0.0..=1.0,
         "share of the drive, from its start, that preconditioning wrote",
     );
-    LayerSpecification {
+    TranslationSpecification {
         logical_units: logical,
         policy,
-        soft_free,
-        hard_free,
+        soft_free_superblocks: soft_free,
+        hard_free_superblocks: hard_free,
         wear_threshold: reader
             .optional_integer(
                 "wear_levelling_erases",
@@ -425,10 +438,10 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
                 "difference in erase counts at which static wear levelling moves cold data; no wear levelling if absent",
             )
             .map(|erases| erases as u32),
-        dies_erasing,
-        past,
-        filled: (f64::from(logical) * fill) as u32,
-        power_cuts: false,
+        dies_erasing_max: dies_erasing,
+        precondition: past,
+        filled_share: (f64::from(logical) * fill) as u32,
+        models_power_cuts: false,
     }
 }
 
@@ -477,17 +490,17 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum InterfaceKind {
     Nvme,
     Sata,
 }
 
 fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
-    let kinds = [("nvme", Kind::Nvme), ("sata", Kind::Sata)];
+    let kinds = [("nvme", InterfaceKind::Nvme), ("sata", InterfaceKind::Sata)];
     let kind = reader.choice("interface", &kinds, "host interface of the drive");
     let (link, flush) = match kind {
-        Kind::Nvme => (read_pcie(reader), FlushOrder::Queues),
-        Kind::Sata => (read_sata(reader), FlushOrder::Drains),
+        InterfaceKind::Nvme => (read_pcie(reader), FlashFlushOrder::QueuesWrites),
+        InterfaceKind::Sata => (read_sata(reader), FlashFlushOrder::DrainsQueue),
     };
     let queue_depth = reader.integer(
         "queue_depth",
@@ -499,22 +512,22 @@ fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
         4096..=1 << 30,
         "maximum transfer size of a command; longer requests are split",
     );
-    let submission = time(
+    let submission = read_time(
         reader,
         "submission_us",
         "time from the doorbell until the controller has the command",
     );
-    let command = time(
+    let command = read_time(
         reader,
         "command_us",
         "time for which each command occupies the controller, which limits the command rate",
     );
-    let processing = time(
+    let processing = read_time(
         reader,
         "processing_us",
         "latency of a command in the controller, where commands overlap",
     );
-    let ended = time(
+    let ended = read_time(
         reader,
         "completion_us",
         "time from the end of the data transfer until the completion entry is in host memory",
@@ -524,27 +537,27 @@ fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
         &[("interrupt", false), ("polled", true)],
         "method by which the host learns of a completion",
     );
-    let interrupt = time(
+    let interrupt = read_time(
         reader,
         "interrupt_us",
         "time from the completion entry until its interrupt handler runs; no effect with completion=polled",
     );
     InterfaceSpecification {
         queue_depth,
-        submission,
-        command,
-        processing,
-        most_units: (most_bytes / u64::from(UNIT_BYTES)) as u32,
+        submission_time: submission,
+        command_time: command,
+        processing_time_per_unit: processing,
+        request_units_max: (most_bytes / u64::from(UNIT_BYTES)) as u32,
         link,
-        completion: match polled {
+        completion_time: match polled {
             true => ended,
             false => ended + interrupt,
         },
-        flush,
+        flush_order: flush,
     }
 }
 
-fn read_pcie(reader: &mut Reader<'_>) -> LinkSpecification {
+fn read_pcie(reader: &mut Reader<'_>) -> FlashLinkSpecification {
     let generation = reader.integer("pcie_generation", 3..=5, "PCIe generation");
     let lanes = reader.integer("pcie_lanes", 1..=16, "PCIe lanes") as f64;
     let payload =
@@ -560,7 +573,7 @@ fn read_pcie(reader: &mut Reader<'_>) -> LinkSpecification {
         let most = reader.optional_integer(key, 1_000_000..=1_000_000_000_000, doc);
         most.map_or(bytes_per_s, |most| bytes_per_s.min(most as f64))
     };
-    LinkSpecification {
+    FlashLinkSpecification {
         read_bytes_per_s: most(
             "read_bytes_per_s_most",
             "limit of the controller's data rate toward the host; the link's rate if absent",
@@ -569,22 +582,22 @@ fn read_pcie(reader: &mut Reader<'_>) -> LinkSpecification {
             "write_bytes_per_s_most",
             "limit of the controller's data rate toward the dies; the link's rate if absent",
         ),
-        full_duplex: true,
-        command: Time::ZERO,
+        is_full_duplex: true,
+        command_overhead: Time::ZERO,
     }
 }
 
-fn read_sata(reader: &mut Reader<'_>) -> LinkSpecification {
+fn read_sata(reader: &mut Reader<'_>) -> FlashLinkSpecification {
     let bytes_per_s = reader.integer(
         "link_bytes_per_s",
         1_000_000..=1_000_000_000_000,
         "data rate of the link, after frame overhead",
     ) as f64;
-    LinkSpecification {
+    FlashLinkSpecification {
         read_bytes_per_s: bytes_per_s,
         write_bytes_per_s: bytes_per_s,
-        full_duplex: false,
-        command: time(
+        is_full_duplex: false,
+        command_overhead: read_time(
             reader,
             "link_command_us",
             "time for which each command occupies the link in addition to its data",

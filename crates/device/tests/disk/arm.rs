@@ -4,7 +4,7 @@
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::WhatIf;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::expected::disk::{drive, random_ms};
+use diskperf_device::expected::disk::{build_drive, measure_random_ms};
 use diskperf_device::{Completion, DeviceSpecification, Drive, Operation};
 use diskperf_sim::{Streams, Time};
 use diskperf_spans::{ArmWork, Deadline, Stage, TracedArm};
@@ -94,7 +94,7 @@ fn at_work(recorded: &[TracedArm], work: ArmWork) -> u64 {
 #[test]
 fn a_wait_for_the_buffer_is_a_destage() {
     let of = disk("bare-sata-7200", &[("write_cache_extents", "16")]);
-    let mut host = drive(&of);
+    let mut host = build_drive(&of);
     host.record();
     let done = mixed(&mut host, (16, 2000), 0.3);
     let recorded = host.recorded_arm();
@@ -109,8 +109,8 @@ fn a_wait_for_the_buffer_is_a_destage() {
         .sum();
     // About eleven of sixteen are reads, and wait all the time.
     assert!(waited > 5 * destaging, "{waited} for {destaging}");
-    let busy = host.disk().busy();
-    let busy = (busy.positioning + busy.latency + busy.transfer).0;
+    let busy = host.disk().busy_times();
+    let busy = (busy.positioning_time + busy.rotational_latency_time + busy.transfer_time).0;
     assert!(
         busy * 100 > elapsed * 97 && busy <= elapsed + 20_000_000,
         "{busy} of {elapsed}"
@@ -129,7 +129,7 @@ fn an_arm_does_one_thing_at_a_time() {
             _ => &[],
         };
         let of = disk(system, settings);
-        let mut host = drive(&of);
+        let mut host = build_drive(&of);
         host.record();
         let mut draws = Streams::new(9).stream("places");
         let blocks = host.blocks();
@@ -165,7 +165,7 @@ fn an_arm_does_one_thing_at_a_time() {
 #[test]
 fn a_destage_is_recorded_where_the_media_cache_is() {
     let of = disk("bare-smr-5400", &[("write_cache_extents", "16")]);
-    let mut host = drive(&of);
+    let mut host = build_drive(&of);
     host.record();
     let mut draws = Streams::new(11).stream("places");
     let blocks = host.blocks();
@@ -187,7 +187,7 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
     let least = [("read_ahead_least_bytes", "1048576")];
     for (settings, most_ns) in [(&least[..], u64::MAX), (&[], 2_000_000)] {
         let of = disk("bare-sata-7200", settings);
-        let mut host = drive(&of);
+        let mut host = build_drive(&of);
         host.record();
         let done = mixed(&mut host, (1, 300), 0.0);
         let queue: u64 = done
@@ -200,9 +200,12 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
         assert!(most < most_ns, "{most}");
         let (ahead, busy) = (
             at_work(&host.recorded_arm(), ArmWork::ReadAhead),
-            host.disk().busy(),
+            host.disk().busy_times(),
         );
-        assert!(busy.transfer.0 >= ahead, "reading on keeps the arm busy");
+        assert!(
+            busy.transfer_time.0 >= ahead,
+            "reading on keeps the arm busy"
+        );
         assert_eq!(most > 3_000_000, most_ns == u64::MAX, "{most}");
     }
 }
@@ -211,7 +214,7 @@ fn a_read_alone_waits_for_the_end_of_reading_on() {
 #[test]
 fn reading_on_is_recorded_up_to_its_limit() {
     let of = disk("bare-sas-10k", &[]);
-    let mut host = drive(&of);
+    let mut host = build_drive(&of);
     host.record();
     host.one(READ, 1000, 1);
     host.run_for(Time::from_millis(1000));
@@ -219,7 +222,7 @@ fn reading_on_is_recorded_up_to_its_limit() {
     let [only] = &recorded[..] else {
         panic!("{recorded:?}")
     };
-    let limit = of.read_cache.most_ahead_sectors.expect("a limit");
+    let limit = of.read_cache.read_ahead_sectors_max.expect("a limit");
     assert_eq!(only.work, ArmWork::ReadAhead);
     assert_eq!(only.sectors, limit * of.sectors_per_medium_sector);
     assert!(only.until().0 < 200_000_000);
@@ -231,7 +234,7 @@ const RESTS: [(&str, &str); 2] = [("same_track_ms", "0.4"), ("write_same_track_m
 
 fn synced(what_if: WhatIf, settings: &[(&str, &str)]) -> (u64, u64) {
     let of = disk("bare-sata-7200", settings);
-    let mut host = Drive::new(drive(&of).device().clone().supposing(what_if));
+    let mut host = Drive::new(build_drive(&of).device().clone().with_what_if(what_if));
     let mut missed = 0;
     for block in 0..200 {
         host.one(WRITE, block, 1);
@@ -249,7 +252,7 @@ fn an_appended_record_misses_its_revolution() {
         let (took, missed) = synced(WhatIf::default(), settings);
         assert!(missed * 100 > took * 85, "{missed} of {took}");
         let met = WhatIf {
-            deadlines_met: true,
+            meets_deadlines: true,
             ..WhatIf::default()
         };
         let (took_then, missed_then) = synced(met, settings);
@@ -265,7 +268,7 @@ fn costs_of_the_mechanism_are_taken_away() {
     for system in ["bare-sata-7200", "bare-sas-10k", "bare-smr-5400"] {
         let of = disk(system, &[]);
         let sums = |what_if: WhatIf| {
-            let mut host = Drive::new(drive(&of).device().clone().supposing(what_if));
+            let mut host = Drive::new(build_drive(&of).device().clone().with_what_if(what_if));
             let done = mixed(&mut host, (4, 500), 0.0);
             let sum = |stage| done.iter().map(|one| spent(one, stage)).sum::<u64>();
             let (seek, latency) = (sum(Stage::Seek), sum(Stage::RotationalLatency));
@@ -305,7 +308,7 @@ fn costs_of_the_mechanism_are_taken_away() {
 fn reading_on_ends_where_a_segment_is_full() {
     let mean = |bytes: &str| {
         let of = disk("bare-sata-7200", &[("read_ahead_bytes", bytes)]);
-        random_ms(&mut drive(&of), (READ, 3), 1, (10, 400))
+        measure_random_ms(&mut build_drive(&of), (READ, 3), 1, (10, 400))
     };
     let of = disk("bare-sata-7200", &[]);
     let held = u64::from(of.read_cache.segment_sectors) * 4096;

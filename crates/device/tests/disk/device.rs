@@ -5,12 +5,14 @@
 
 use super::cache::segments;
 use super::{PERIOD_7200_NS, assert_close, one_zone, plain};
-use diskperf_device::disk::cache::{ReadAhead, ReadCacheSpecification, WriteCacheSpecification};
+use diskperf_device::disk::cache::{
+    ReadAheadScope, ReadCacheSpecification, WriteCacheSpecification,
+};
 use diskperf_device::disk::device::{Disk, DiskSpecification, FlushOrder};
-use diskperf_device::disk::link::{Delivery, LinkSpecification};
-use diskperf_device::disk::overheads::{After, OverheadSpecification};
-use diskperf_device::disk::queue::{Policy, QueueSpecification};
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::link::{DiskLinkSpecification, ReadDelivery};
+use diskperf_device::disk::overheads::{OverheadByState, OverheadSpecification};
+use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification};
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use diskperf_spans::{Deadline, Stage};
@@ -31,42 +33,42 @@ pub(super) fn specification() -> DiskSpecification {
         sectors_per_medium_sector: 1,
         queue_depth: 32,
         queue: QueueSpecification {
-            policy: Policy::Sptf,
+            order: QueuePolicy::Sptf,
             ..QueueSpecification::default()
         },
         overheads: OverheadSpecification {
-            read_hit: After::both(0.1),
-            read_miss: After::both(0.1),
-            write: After::both(0.1),
+            read_hit_ms: OverheadByState::same_after_both(0.1),
+            read_miss_ms: OverheadByState::same_after_both(0.1),
+            write_ms: OverheadByState::same_after_both(0.1),
             ..OverheadSpecification::default()
         },
-        link: LinkSpecification {
+        link: DiskLinkSpecification {
             bytes_per_s: 100e6,
             write_bytes_per_s: None,
             overhead_ms: 0.0,
             reconnect_ms: 0.0,
-            holds_writes: false,
-            delivery: Delivery::WhileReading,
+            disconnects_for_writes: false,
+            read_delivery: ReadDelivery::WhileReading,
         },
         read_cache: ReadCacheSpecification {
-            most_ahead_sectors: Some(1000),
+            read_ahead_sectors_max: Some(1000),
             ..segments(4, 2000)
         },
         write_cache: None,
-        flush: FlushOrder::Drains,
+        flush_order: FlushOrder::DrainsQueue,
         shingled: None,
     }
 }
 
 pub(super) fn write_cache() -> WriteCacheSpecification {
     WriteCacheSpecification {
-        most_sectors: 16_384,
-        most_extents: 256,
+        sectors_max: 16_384,
+        extents_max: 256,
         high_water_share: 0.8,
-        idle_ms: 0.0,
-        most_destaged_sectors: 1000,
-        read_hits: true,
-        appending_only: false,
+        destage_idle_ms: 0.0,
+        destage_sectors_max: 1000,
+        serves_reads: true,
+        accepts_appends_only: false,
     }
 }
 
@@ -94,7 +96,8 @@ impl Done {
 
 impl Bench {
     pub(super) fn new(specification: &DiskSpecification) -> Self {
-        let disk = Disk::new(specification, Turn::of_revolutions(0.3)).expect("a sound disk");
+        let disk =
+            Disk::new(specification, RotationAngle::from_revolutions(0.3)).expect("a sound disk");
         Self {
             disk,
             requests: Requests::default(),
@@ -111,21 +114,21 @@ impl Bench {
         };
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
-        self.disk.take(self.now, &mut self.requests, id);
+        self.disk.accept_request(self.now, &mut self.requests, id);
         id
     }
 
     /// Waits for the next command that is done; where its time went adds up.
     pub(super) fn wait(&mut self) -> Done {
-        let was_done = self.disk.has_done();
-        while !self.disk.has_done() {
+        let was_done = self.disk.has_completed_requests();
+        while !self.disk.has_completed_requests() {
             let next = self.disk.next_event().expect("a command is under way");
             assert!(next >= self.now, "an event of the past");
             self.now = next;
             self.disk.advance(next, &mut self.requests);
         }
-        let id = self.disk.take_done().expect("one is done");
-        let request = self.requests.take(id);
+        let id = self.disk.take_completed_request().expect("one is done");
+        let request = self.requests.take_request(id);
         let ended = Time(request.spans.marked().0);
         assert!(
             ended == self.now || (was_done && ended < self.now),
@@ -156,8 +159,8 @@ impl Bench {
 
     /// How long the arm has had something to do.
     pub(super) fn busy_ns(&self) -> u64 {
-        let busy = self.disk.busy();
-        (busy.positioning + busy.latency + busy.transfer).0
+        let busy = self.disk.busy_times();
+        (busy.positioning_time + busy.rotational_latency_time + busy.transfer_time).0
     }
 
     /// Lets time pass.
@@ -278,7 +281,7 @@ fn a_burst_of_writes_fills_the_buffer_first() {
     );
     let mut of_many = specification();
     of_many.write_cache = Some(WriteCacheSpecification {
-        most_extents: 8,
+        extents_max: 8,
         ..write_cache()
     });
     let mut on = Bench::new(&of_many);
@@ -334,11 +337,11 @@ fn what_follows_too_late_misses_a_revolution() {
 /// revolution and a seek at the most.
 #[test]
 fn a_flush_ends_when_all_is_on_the_medium() {
-    for order in [FlushOrder::Drains, FlushOrder::Queues] {
+    for order in [FlushOrder::DrainsQueue, FlushOrder::QueuesWrites] {
         let mut of = specification();
-        of.flush = order;
+        of.flush_order = order;
         of.write_cache = Some(WriteCacheSpecification {
-            idle_ms: 1000.0,
+            destage_idle_ms: 1000.0,
             ..write_cache()
         });
         let mut draws = Streams::new(7).stream("places");
@@ -349,11 +352,11 @@ fn a_flush_ends_when_all_is_on_the_medium() {
                 on.one(WRITE, draws.below(399_000), 8);
             }
             assert!(
-                on.disk.busy().transfer == Time::ZERO,
+                on.disk.busy_times().transfer_time == Time::ZERO,
                 "nothing is written before"
             );
             let flush = on.one(Operation::Flush, 0, 0);
-            let written = on.disk.busy().transfer.0 as f64;
+            let written = on.disk.busy_times().transfer_time.0 as f64;
             let each = PERIOD_7200_NS * 8.0 / f64::from(SECTORS);
             assert!((written - each * count as f64).abs() <= 2.0 * count as f64);
             assert_eq!(flush.stage(Stage::Command), 100_000);
@@ -370,11 +373,14 @@ fn a_flush_ends_when_all_is_on_the_medium() {
 /// Commands that come behind a draining flush wait for it; beside one that queues they go on.
 #[test]
 fn a_flush_drains_or_queues() {
-    for (order, first) in [(FlushOrder::Drains, 0), (FlushOrder::Queues, 5000)] {
+    for (order, first) in [
+        (FlushOrder::DrainsQueue, 0),
+        (FlushOrder::QueuesWrites, 5000),
+    ] {
         let mut of = specification();
-        of.flush = order;
+        of.flush_order = order;
         of.write_cache = Some(WriteCacheSpecification {
-            idle_ms: 1000.0,
+            destage_idle_ms: 1000.0,
             ..write_cache()
         });
         let mut on = Bench::new(&of);
@@ -394,16 +400,16 @@ fn a_flush_drains_or_queues() {
 fn forced_writes_replace_what_waits() {
     let mut of = specification();
     of.write_cache = Some(WriteCacheSpecification {
-        idle_ms: 1000.0,
+        destage_idle_ms: 1000.0,
         ..write_cache()
     });
     let mut on = Bench::new(&of);
     on.one(WRITE, 1000, 16);
     let forced = on.one(FUA, 1000, 16);
     assert!(forced.stage(Stage::RotationalLatency) > 0);
-    let before = on.disk.busy().transfer;
+    let before = on.disk.busy_times().transfer_time;
     assert!(on.one(Operation::Flush, 0, 0).took == Time(100_000));
-    assert_eq!(on.disk.busy().transfer, before);
+    assert_eq!(on.disk.busy_times().transfer_time, before);
     assert!(
         on.one(READ, 1000, 16).stage(Stage::CacheHit) == 0,
         "it is not kept"
@@ -424,27 +430,28 @@ fn any_load_is_done_once_and_the_same_again() {
             of.read_cache = ReadCacheSpecification {
                 segments: draws.below(6) as u32,
                 segment_sectors: 50 + draws.below(3000) as u32,
-                read_ahead: [
-                    ReadAhead::Limit,
-                    ReadAhead::TrackEnd,
-                    ReadAhead::NextTrackEnd,
+                read_ahead_scope: [
+                    ReadAheadScope::Limit,
+                    ReadAheadScope::TrackEnd,
+                    ReadAheadScope::NextTrackEnd,
                 ][draws.below(3) as usize],
-                least_ahead_sectors: draws.below(2) as u32 * 40,
-                keep_passing_sectors: draws.below(2) == 1,
+                read_ahead_sectors_min: draws.below(2) as u32 * 40,
+                keeps_passing_sectors: draws.below(2) == 1,
                 ..segments(1, 1)
             };
-            of.flush = [FlushOrder::Drains, FlushOrder::Queues][draws.below(2) as usize];
+            of.flush_order =
+                [FlushOrder::DrainsQueue, FlushOrder::QueuesWrites][draws.below(2) as usize];
             of.write_cache = (draws.below(4) > 0).then(|| WriteCacheSpecification {
-                most_sectors: 100 + draws.below(5000),
-                most_extents: 1 + draws.below(40) as u32,
-                idle_ms: draws.below(3) as f64,
+                sectors_max: 100 + draws.below(5000),
+                extents_max: 1 + draws.below(40) as u32,
+                destage_idle_ms: draws.below(3) as f64,
                 ..write_cache()
             });
             let mut on = Bench::new(&of);
             let (mut asked, mut done, mut moments) = (0, 0, Vec::new());
             let mut at = 0;
             while done < 1500 {
-                while asked < 1500 && on.disk.takes_requests() && draws.below(8) > 0 {
+                while asked < 1500 && on.disk.can_accept_request() && draws.below(8) > 0 {
                     at = match draws.below(3) {
                         0 => draws.below(390_000),
                         _ => (at + draws.below(60)) % 390_000,
@@ -465,9 +472,10 @@ fn any_load_is_done_once_and_the_same_again() {
                 }
             }
             assert_eq!(on.requests.under_way(), 0);
-            let busy = on.disk.busy();
+            let busy = on.disk.busy_times();
             assert!(
-                busy.positioning + busy.latency + busy.transfer <= on.now + Time::from_millis(200)
+                busy.positioning_time + busy.rotational_latency_time + busy.transfer_time
+                    <= on.now + Time::from_millis(200)
             );
             moments
         };

@@ -4,9 +4,9 @@
 
 use super::{PERIOD_7200_NS, assert_close, built, one_zone, plain};
 use diskperf_device::disk::layout::{DataSheet, Layout};
-use diskperf_device::disk::mechanism::{Access, Mechanism};
+use diskperf_device::disk::mechanism::{Mechanism, MediaAccess};
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
-use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
 use diskperf_sim::{Stream, Streams, Time};
 
 const SEED: u64 = 7;
@@ -67,7 +67,7 @@ fn a_root_of_the_distance_has_its_moments() {
         let stroke = (f64::from(CYLINDERS) * share) as u64;
         let (mean, deviation) = moments(|| {
             let distance = draws.below(stroke).abs_diff(draws.below(stroke));
-            curve.time(distance as u32).millis()
+            curve.time_over(distance as u32).millis()
         });
         let theory = 0.5 + 8.0 * root_factor_ms * (stroke as f64).sqrt() / 15.0;
         assert_close(mean, theory, 0.005);
@@ -83,15 +83,15 @@ fn zoned(inner: f64) -> Layout {
     let sheet = DataSheet {
         capacity_bytes: 2_000_000_000_000,
         sector_bytes: 4096,
-        heads: 4,
+        head_count: 4,
         outer_track_bytes: 2e6,
-        inner_to_outer: inner,
-        zones: 200,
+        inner_to_outer_ratio: inner,
+        zone_count: 200,
         tracks_per_band: 200,
         track_skew_rev: 0.1,
         head_skew_rev: 0.2,
     };
-    Layout::new(&sheet.layout().expect("a disk")).expect("a disk")
+    Layout::new(&sheet.build_layout().expect("a disk")).expect("a disk")
 }
 
 /// 6: uniform over sectors, which are denser outside, places are closer than uniform ones.
@@ -100,8 +100,8 @@ fn uniform_sectors_are_closer_than_uniform_tracks() {
     let mut draws = draws();
     for (beta, wanted) in [(0.3, 0.33126), (0.5, 0.32593), (0.6, 0.32109)] {
         let layout = zoned(1.0 - beta);
-        let cylinders = f64::from(layout.cylinders());
-        let mut place = || f64::from(layout.locate(draws.below(layout.sectors())).cylinder);
+        let cylinders = f64::from(layout.cylinder_count());
+        let mut place = || f64::from(layout.position_of(draws.below(layout.sectors())).cylinder);
         let (mean, _) = moments(|| (place() - place()).abs() / cylinders);
         assert_close(mean, wanted, 0.005);
     }
@@ -112,11 +112,11 @@ fn uniform_sectors_are_closer_than_uniform_tracks() {
 #[test]
 fn the_rate_over_sectors_is_a_root() {
     let layout = zoned(0.5);
-    let per_track = |sector| f64::from(layout.locate(sector).sectors_per_track);
+    let per_track = |sector| f64::from(layout.position_of(sector).sectors_per_track);
     let outer = 2e6 / 4096.0;
     assert_close(per_track(layout.sectors() / 2) / outer, 0.7906, 0.005);
     // Turns of a scan without skews: each track one.
-    let tracks = f64::from(layout.cylinders()) * f64::from(layout.surfaces());
+    let tracks = f64::from(layout.cylinder_count()) * f64::from(layout.surface_count());
     let theory = 2.0 * layout.sectors() as f64 / (outer * 1.5);
     assert_close(tracks, theory, 0.005);
 }
@@ -129,9 +129,9 @@ fn two_free_phases_differ_by_a_root_of_a_sixth() {
         let mut square = 0.0;
         for _ in 0..PAIRS {
             let mut latency = || {
-                let spindle = Spindle::new(period_ns, Turn(draws.bits()));
+                let spindle = Spindle::new(period_ns, RotationAngle(draws.bits()));
                 spindle
-                    .until(Time(draws.below(1 << 40)), Turn(draws.bits()))
+                    .time_until(Time(draws.below(1 << 40)), RotationAngle(draws.bits()))
                     .millis()
             };
             square += (latency() - latency()).powi(2);
@@ -143,10 +143,10 @@ fn two_free_phases_differ_by_a_root_of_a_sixth() {
 /// 47: a period that is wrong by 100 ppm has lost a quarter of a revolution after 20.8 s.
 #[test]
 fn a_wrong_period_loses_phase() {
-    let right = Spindle::new(PERIOD_7200_NS, Turn::ZERO);
-    let wrong = Spindle::new(PERIOD_7200_NS * 1.0001, Turn::ZERO);
+    let right = Spindle::new(PERIOD_7200_NS, RotationAngle::ZERO);
+    let wrong = Spindle::new(PERIOD_7200_NS * 1.0001, RotationAngle::ZERO);
     let at = Time(20_833_000_000);
-    let lost = (right.angle(at) - wrong.angle(at)).revolutions();
+    let lost = (right.angle_at(at) - wrong.angle_at(at)).to_revolutions();
     assert_close(lost, 0.25, 0.001);
 }
 
@@ -177,15 +177,15 @@ fn arrivals_wait_as_pollaczek_and_khinchine_say() {
     for _ in 0..REQUESTS {
         arrived += draws.exponential(Time(1_000_000_000 / 60));
         let begins = arrived.max(free);
-        let access = Access {
-            sector: draws.below(mechanism.layout().sectors()),
-            sectors: 1,
-            ..Access::default()
+        let access = MediaAccess {
+            first_sector: draws.below(mechanism.layout().sectors()),
+            sector_count: 1,
+            ..MediaAccess::default()
         };
-        let parts = mechanism.serve(begins, &access, |_| ());
+        let parts = mechanism.access_media(begins, &access, |_| ());
         // Without the transfer, as the table has it.
-        let service = (parts.total() - parts.transfer).millis();
-        free = begins + parts.total() - parts.transfer;
+        let service = (parts.total() - parts.transfer_time).millis();
+        free = begins + parts.total() - parts.transfer_time;
         waited += (begins - arrived).millis();
         served += service;
         squares += service * service;

@@ -6,10 +6,12 @@ use diskperf_catalogue::{Catalogue, Figure, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::Operation;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::layout::Place;
-use diskperf_device::disk::queue::Policy;
-use diskperf_device::disk::spindle::Turn;
-use diskperf_device::expected::disk::{SEED, drive as idle, measured, random_ms};
+use diskperf_device::disk::layout::SectorPosition;
+use diskperf_device::disk::queue::QueuePolicy;
+use diskperf_device::disk::spindle::RotationAngle;
+use diskperf_device::expected::disk::{
+    LOAD_SEED, build_drive as idle, measure_figure, measure_random_ms,
+};
 use diskperf_sim::{Stream, Streams};
 
 const WRITE: Operation = Operation::Write { fua: false };
@@ -32,7 +34,7 @@ fn set(drive: &str, settings: &[(&str, &str)]) -> Result<DiskSpecification, Stri
 
 #[test]
 fn drives_do_what_is_expected_of_them() {
-    println!("seed {SEED}");
+    println!("seed {LOAD_SEED}");
     let catalogue = Catalogue::embedded();
     let (mut tried, mut missed) = (0, Vec::new());
     for drive in &catalogue.expected_drives() {
@@ -42,7 +44,7 @@ fn drives_do_what_is_expected_of_them() {
             let Figure::Disk(figure) = expected.figure else {
                 continue;
             };
-            let found = measured(&specification(drive), figure, expected.depth);
+            let found = measure_figure(&specification(drive), figure, expected.depth);
             let by = found / expected.expected_value - 1.0;
             let line = format!(
                 "{drive} {:?} at {}: {found:.4} for {:.4}, {:+.1} %: {}",
@@ -107,12 +109,12 @@ fn expectations_may_be_of_ones_own() {
 /// A(q): the mean over the arm's place of the time until the first of q fresh requests
 /// begins to pass. A queue that keeps those it left behind is up to a tenth worse.
 fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut Stream) -> f64 {
-    let disk = Disk::new(of, Turn::ZERO).expect("a disk");
+    let disk = Disk::new(of, RotationAngle::ZERO).expect("a disk");
     let mechanism = disk.mechanism();
     let layout = mechanism.layout();
-    let mut place = || layout.locate(draws.below(layout.sectors()));
-    let targets: Vec<Place> = (0..1500).map(|_| place()).collect();
-    let period = mechanism.spindle().period().millis();
+    let mut place = || layout.position_of(draws.below(layout.sectors()));
+    let targets: Vec<SectorPosition> = (0..1500).map(|_| place()).collect();
+    let period = mechanism.spindle().revolution_time().millis();
     let (arms, step) = (300, 0.04);
     let mut sum = 0.0;
     for _ in 0..arms {
@@ -121,8 +123,8 @@ fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut Stream) -> f64 {
             .iter()
             .map(|target| {
                 let seek = mechanism
-                    .seek()
-                    .time(target.cylinder.abs_diff(arm.cylinder));
+                    .seek_curve()
+                    .time_over(target.cylinder.abs_diff(arm.cylinder));
                 match target.head == arm.head {
                     true => seek.millis(),
                     false => seek.millis().max(of.mechanism.head_switch_ms),
@@ -149,16 +151,16 @@ fn bound_ms(of: &DiskSpecification, depth: i32, draws: &mut Stream) -> f64 {
 /// done.
 #[test]
 fn depth_is_worth_what_theory_says() {
-    println!("seed {SEED}");
+    println!("seed {LOAD_SEED}");
     for drive in ["sata-7200", "sata-consumer", "sas-10k"] {
         // Waiting is without limit in theory.
         let mut of = specification(drive);
         of.queue.age_limit_ms = None;
-        let mut draws = Streams::new(SEED).stream("bound");
+        let mut draws = Streams::new(LOAD_SEED).stream("bound");
         for depth in [2, 4, 8, 16, 32] {
-            let found = random_ms(
+            let found = measure_random_ms(
                 &mut idle(&of),
-                (Operation::Read, SEED),
+                (Operation::Read, LOAD_SEED),
                 depth as u64,
                 (500, 6000),
             );
@@ -176,13 +178,18 @@ fn depth_is_worth_what_theory_says() {
 /// Writes that the buffer takes are ordered among hundreds, whatever the host's depth.
 #[test]
 fn written_at_random_goes_faster_than_read() {
-    println!("seed {SEED}");
+    println!("seed {LOAD_SEED}");
     for drive in ["sata-7200", "sata-consumer"] {
         let of = specification(drive);
-        let extents = of.write_cache.as_ref().expect("on").most_extents;
-        let mut draws = Streams::new(SEED).stream("bound");
-        let written = random_ms(&mut idle(&of), (WRITE, SEED), 1, (5000, 5000));
-        let read = random_ms(&mut idle(&of), (Operation::Read, SEED), 32, (500, 3000));
+        let extents = of.write_cache.as_ref().expect("on").extents_max;
+        let mut draws = Streams::new(LOAD_SEED).stream("bound");
+        let written = measure_random_ms(&mut idle(&of), (WRITE, LOAD_SEED), 1, (5000, 5000));
+        let read = measure_random_ms(
+            &mut idle(&of),
+            (Operation::Read, LOAD_SEED),
+            32,
+            (500, 3000),
+        );
         let bound = bound_ms(&of, extents as i32, &mut draws);
         let settle = of.mechanism.write_settle_ms;
         println!("{drive}: written {written:.3} ms, read at 32 {read:.3}, bound {bound:.3}");
@@ -193,15 +200,18 @@ fn written_at_random_goes_faster_than_read() {
 
 #[test]
 fn each_policy_has_its_own_number_and_no_other() {
-    let of = |settings: &[(&str, &str)]| set("sas-10k", settings).map(|of| of.queue.policy);
+    let of = |settings: &[(&str, &str)]| set("sas-10k", settings).map(|of| of.queue.order);
     let v_scan = ("queue_policy", "v_scan");
     let aged = ("queue_policy", "aged_sptf");
     let (share, weight) = (("v_scan_share", "0.2"), ("aged_sptf_ms_per_s", "6"));
-    assert_eq!(of(&[v_scan, share]), Ok(Policy::VScan { share: 0.2 }));
-    assert_eq!(of(&[aged, weight]), Ok(Policy::AgedSptf { ms_per_s: 6.0 }));
+    assert_eq!(of(&[v_scan, share]), Ok(QueuePolicy::VScan { share: 0.2 }));
+    assert_eq!(
+        of(&[aged, weight]),
+        Ok(QueuePolicy::AgedSptf { ms_per_s: 6.0 })
+    );
     // A policy by its name alone has the number that `calculate disk` takes.
-    assert_eq!(of(&[v_scan]), Ok(Policy::VScan { share: 0.2 }));
-    assert_eq!(of(&[aged]), Ok(Policy::AgedSptf { ms_per_s: 20.0 }));
+    assert_eq!(of(&[v_scan]), Ok(QueuePolicy::VScan { share: 0.2 }));
+    assert_eq!(of(&[aged]), Ok(QueuePolicy::AgedSptf { ms_per_s: 20.0 }));
     for (settings, message) in [
         (&[share][..], "only `queue_policy=\"v_scan\"` uses it"),
         (
@@ -222,10 +232,15 @@ fn each_policy_has_its_own_number_and_no_other() {
 /// Deep queues: SPTF, then SPTF that looks at the age, then the arm's way alone.
 #[test]
 fn policies_of_the_catalogue_are_in_the_order_of_theory() {
-    println!("seed {SEED}");
+    println!("seed {LOAD_SEED}");
     let mean = |settings: &[(&str, &str)]| {
         let of = set("sas-10k", settings).unwrap_or_else(|error| panic!("{error}"));
-        random_ms(&mut idle(&of), (Operation::Read, SEED), 32, (500, 6000))
+        measure_random_ms(
+            &mut idle(&of),
+            (Operation::Read, LOAD_SEED),
+            32,
+            (500, 6000),
+        )
     };
     let of = |name| mean(&[("queue_policy", name)]);
     let aged = mean(&[("queue_policy", "aged_sptf"), ("aged_sptf_ms_per_s", "20")]);

@@ -3,8 +3,8 @@
 
 use super::one_zone;
 use diskperf_device::disk::layout::{
-    DataSheet, Direction, HeadGroups, Layout, LayoutError, LayoutSpecification, Place, Sparing,
-    TrackOrder, ZoneSpecification,
+    DataSheet, HeadDirection, HeadGroups, Layout, LayoutError, LayoutSpecification, SectorPosition,
+    Sparing, TrackOrder, ZoneSpecification,
 };
 use diskperf_sim::{Stream, Streams};
 use proptest::prelude::*;
@@ -24,16 +24,16 @@ fn layout(specification: &LayoutSpecification) -> Layout {
     Layout::new(specification).expect("a sound layout")
 }
 
-fn angle(place: Place) -> f64 {
-    (place.start.revolutions() * 1e6).round() / 1e6 % 1.0
+fn angle(place: SectorPosition) -> f64 {
+    (place.start_angle.to_revolutions() * 1e6).round() / 1e6 % 1.0
 }
 
-fn at(place: Place) -> (u32, u32, u32) {
+fn at(place: SectorPosition) -> (u32, u32, u32) {
     (place.cylinder, place.head, place.sector)
 }
 
 /// The number of a place among all sectors of a zone of `small`.
-fn physical(place: Place) -> u32 {
+fn physical(place: SectorPosition) -> u32 {
     (place.cylinder * 2 + place.head) * 10 + place.sector
 }
 
@@ -49,12 +49,12 @@ fn skews_turn_each_track_against_the_one_before_it() {
     ];
     for order in [TrackOrder::Cylinders, TrackOrder::Serpentine] {
         let mut of = small(Sparing::None, |_| ());
-        of.order = order;
+        of.track_order = order;
         let layout = layout(&of);
         for (sector, turned) in expected {
-            assert_eq!(angle(layout.locate(sector)), turned, "sector {sector}");
+            assert_eq!(angle(layout.position_of(sector)), turned, "sector {sector}");
         }
-        let heads = [20, 30].map(|sector| layout.locate(sector).head);
+        let heads = [20, 30].map(|sector| layout.position_of(sector).head);
         let descends = order == TrackOrder::Serpentine;
         assert_eq!(heads, if descends { [1, 0] } else { [0, 1] });
     }
@@ -74,7 +74,7 @@ fn schemes_take_away_their_spares() {
         (Sparing::Zone, 1, 5, 74),
     ] {
         let of = small(sparing, |zone| {
-            (zone.spares, zone.dead_sectors) = (spares, dead);
+            (zone.spare_sectors, zone.dead_sectors) = (spares, dead);
         });
         assert_eq!(layout(&of).sectors(), sectors, "{sparing:?}");
     }
@@ -85,7 +85,7 @@ fn schemes_take_away_their_spares() {
         (Sparing::ZoneSlipping, 3, 75),
     ] {
         let of = small(sparing, |zone| {
-            (zone.spares, zone.slips) = (spares, vec![5, 6]);
+            (zone.spare_sectors, zone.slipped_sectors) = (spares, vec![5, 6]);
         });
         assert_eq!(layout(&of).sectors(), sectors, "{sparing:?}");
     }
@@ -94,66 +94,68 @@ fn schemes_take_away_their_spares() {
 #[test]
 fn spares_end_their_units() {
     let first_of = |sparing, spares, cylinder| {
-        let layout = layout(&small(sparing, |zone| zone.spares = spares));
-        (0..layout.sectors()).find(|sector| layout.locate(*sector).cylinder == cylinder)
+        let layout = layout(&small(sparing, |zone| zone.spare_sectors = spares));
+        (0..layout.sectors()).find(|sector| layout.position_of(*sector).cylinder == cylinder)
     };
     assert_eq!(first_of(Sparing::None, 0, 1), Some(20));
     assert_eq!(first_of(Sparing::CylinderEnd, 1, 1), Some(19));
     assert_eq!(first_of(Sparing::TrackEnd, 1, 1), Some(18));
     assert_eq!(first_of(Sparing::Range { cylinders: 2 }, 3, 2), Some(37));
-    let front = layout(&small(Sparing::CylinderFront, |zone| zone.spares = 1));
-    assert_eq!(at(front.locate(0)), (0, 0, 1));
-    assert_eq!(at(front.locate(19)), (1, 0, 1));
+    let front = layout(&small(Sparing::CylinderFront, |zone| {
+        zone.spare_sectors = 1
+    }));
+    assert_eq!(at(front.position_of(0)), (0, 0, 1));
+    assert_eq!(at(front.position_of(19)), (1, 0, 1));
 }
 
 #[test]
 fn slips_push_and_defects_move() {
     let slipped = small(Sparing::Zone, |zone| {
-        (zone.spares, zone.slips) = (2, vec![5, 6]);
+        (zone.spare_sectors, zone.slipped_sectors) = (2, vec![5, 6]);
     });
     let slipped = layout(&slipped);
-    let places = [4, 5, 6, 77].map(|sector| physical(slipped.locate(sector)));
+    let places = [4, 5, 6, 77].map(|sector| physical(slipped.position_of(sector)));
     assert_eq!(places, [4, 7, 8, 79]);
-    assert_eq!(slipped.run(3).sectors, 2, "a slip ends a run");
+    assert_eq!(slipped.run_at(3).sector_count, 2, "a slip ends a run");
     let moved = small(Sparing::Zone, |zone| {
-        (zone.spares, zone.defects) = (1, vec![(5, 79), (11, 11)]);
+        (zone.spare_sectors, zone.remapped_defects) = (1, vec![(5, 79), (11, 11)]);
     });
     let moved = layout(&moved);
-    let places = [4, 5, 6, 11].map(|sector| physical(moved.locate(sector)));
+    let places = [4, 5, 6, 11].map(|sector| physical(moved.position_of(sector)));
     assert_eq!(places, [4, 79, 6, 11]);
-    assert_eq!(moved.find(0, 0, 5), None, "a defect holds nothing");
-    assert_eq!(moved.find(3, 1, 9), Some(5));
+    assert_eq!(moved.sector_at(0, 0, 5), None, "a defect holds nothing");
+    assert_eq!(moved.sector_at(3, 1, 9), Some(5));
 }
 
 #[test]
 fn spare_tracks_slip_by_tracks() {
     let of = small(Sparing::Tracks, |zone| {
-        (zone.spares, zone.slips) = (2, vec![1]);
-        zone.defects = vec![(0, 7)];
+        (zone.spare_sectors, zone.slipped_sectors) = (2, vec![1]);
+        zone.remapped_defects = vec![(0, 7)];
         zone.dead_sectors = 2;
     });
     let layout = layout(&of);
     assert_eq!(layout.sectors(), 58);
     assert_eq!(
-        at(layout.locate(0)),
+        at(layout.position_of(0)),
         (3, 1, 2),
         "track 7 stands in for track 0"
     );
-    assert_eq!(at(layout.locate(8)), (1, 0, 0), "track 1 is slipped");
+    assert_eq!(at(layout.position_of(8)), (1, 0, 0), "track 1 is slipped");
 }
 
 #[test]
 fn slips_in_a_cylinder_turn_the_tracks_behind_them() {
     let of = small(Sparing::CylinderEnd, |zone| {
-        (zone.spares, zone.slips) = (1, vec![5]);
+        (zone.spare_sectors, zone.slipped_sectors) = (1, vec![5]);
     });
     let layout = layout(&of);
     // Sector 9 is the tenth that is not slipped: the first of the second track, whose
     // skew of two is one more.
-    assert_eq!(at(layout.locate(9)), (0, 1, 0));
-    assert_eq!(angle(layout.locate(9)), 0.3);
+    assert_eq!(at(layout.position_of(9)), (0, 1, 0));
+    assert_eq!(angle(layout.position_of(9)), 0.3);
     assert_eq!(
-        angle(layout.locate(19)),
+        angle(layout.position_of(19)),
         0.5,
         "the next cylinder is not turned"
     );
@@ -162,13 +164,13 @@ fn slips_in_a_cylinder_turn_the_tracks_behind_them() {
 #[test]
 fn ranges_may_be_turned_once_more() {
     let of = small(Sparing::Range { cylinders: 2 }, |zone| {
-        zone.spares = 3;
+        zone.spare_sectors = 3;
         zone.range_skew_rev = 0.25;
     });
     let layout = layout(&of);
-    assert_eq!(angle(layout.locate(20)), 0.5);
+    assert_eq!(angle(layout.position_of(20)), 0.5);
     assert_eq!(
-        angle(layout.locate(37)),
+        angle(layout.position_of(37)),
         0.25,
         "(2 + 3) per cylinder, twice"
     );
@@ -181,7 +183,7 @@ fn seek_first_tracks_stay_on_their_surface() {
     of.zones[0].cylinder_skew_rev = 0.5;
     let tracks = |inside, surfaces| {
         let of = LayoutSpecification {
-            order: TrackOrder::SeekFirst {
+            track_order: TrackOrder::SeekFirst {
                 tracks: 3,
                 inside,
                 surfaces,
@@ -189,13 +191,13 @@ fn seek_first_tracks_stay_on_their_surface() {
             ..of.clone()
         };
         let layout = layout(&of);
-        let place = |track: u64| layout.locate(track * 10);
+        let place = |track: u64| layout.position_of(track * 10);
         assert_eq!(angle(place(2)), 0.4);
         assert_eq!(angle(place(3)), 0.9, "a change of the head");
         let places = (0..10).map(place).map(|place| (place.cylinder, place.head));
         places.collect::<Vec<_>>()
     };
-    let (forward, alternating) = (Direction::Forward, Direction::Alternating);
+    let (forward, alternating) = (HeadDirection::Forward, HeadDirection::Alternating);
     let band = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)];
     let last = [(3, 0), (4, 0), (3, 1), (4, 1)];
     assert_eq!(tracks(forward, forward), [&band[..], &last[..]].concat());
@@ -212,19 +214,25 @@ fn seek_first_tracks_stay_on_their_surface() {
 #[test]
 fn what_contradicts_itself_is_refused() {
     let refused = |of: LayoutSpecification| Layout::new(&of).expect_err("refused");
-    let full = small(Sparing::CylinderEnd, |zone| zone.spares = 20);
-    assert!(matches!(refused(full), LayoutError::Full { taken: 80, .. }));
+    let full = small(Sparing::CylinderEnd, |zone| zone.spare_sectors = 20);
+    assert!(matches!(
+        refused(full),
+        LayoutError::ZoneFull { taken: 80, .. }
+    ));
     let slips = small(Sparing::CylinderEnd, |zone| {
-        (zone.spares, zone.slips) = (1, vec![5, 7]);
+        (zone.spare_sectors, zone.slipped_sectors) = (1, vec![5, 7]);
     });
     let error = refused(slips);
     assert!(matches!(error, LayoutError::TooManySlips { .. }), "{error}");
     for defects in [vec![(5, 6)], vec![(5, 79), (6, 79)], vec![(5, 800)]] {
         let of = small(Sparing::Zone, |zone| {
-            (zone.spares, zone.defects) = (1, defects)
+            (zone.spare_sectors, zone.remapped_defects) = (1, defects)
         });
         let error = refused(of);
-        assert!(matches!(error, LayoutError::Replacement { .. }), "{error}");
+        assert!(
+            matches!(error, LayoutError::InvalidReplacement { .. }),
+            "{error}"
+        );
     }
     let mut zones = one_zone((4, 2, 10));
     zones.zones.push(zones.zones[0].clone());
@@ -245,20 +253,20 @@ fn a_data_sheet_makes_a_disk() {
     let sheet = DataSheet {
         capacity_bytes: 8_000_000_000_000,
         sector_bytes: 4096,
-        heads: 12,
+        head_count: 12,
         outer_track_bytes: 2.2e6,
-        inner_to_outer: 0.48,
-        zones: 24,
+        inner_to_outer_ratio: 0.48,
+        zone_count: 24,
         tracks_per_band: 200,
         track_skew_rev: 0.15,
         head_skew_rev: 0.25,
     };
-    let of = sheet.layout().expect("a disk");
+    let of = sheet.build_layout().expect("a disk");
     let tracks = 2.0 * 8e12 / (12.0 * 2.2e6 * 1.48);
-    super::assert_close(f64::from(of.cylinders), tracks, 1e-3);
+    super::assert_close(f64::from(of.cylinder_count), tracks, 1e-3);
     let layout = layout(&of);
     assert_eq!(layout.sectors(), 8_000_000_000_000 / 4096);
-    let per_track = |sector| f64::from(layout.locate(sector).sectors_per_track);
+    let per_track = |sector| f64::from(layout.position_of(sector).sectors_per_track);
     let outer = 2.2e6 / 4096.0;
     // The rate over the share of sectors is a root: R0 sqrt(1 - y (1 - rho^2)).
     for share in [0.25, 0.5, 0.75] {
@@ -266,7 +274,12 @@ fn a_data_sheet_makes_a_disk() {
         let expected = (1.0 - share * (1.0 - 0.48_f64.powi(2))).sqrt();
         super::assert_close(per_track(sector) / outer, expected, 0.025);
     }
-    let error = DataSheet { heads: 0, ..sheet }.layout().expect_err("none");
+    let error = DataSheet {
+        head_count: 0,
+        ..sheet
+    }
+    .build_layout()
+    .expect_err("none");
     assert_eq!(error.to_string(), "`heads` is 0, and must be at least 1");
 }
 
@@ -283,17 +296,17 @@ fn groups_of_heads_turn_once_more_and_unused_sectors_pass() {
         zone.unused_sectors_per_track = unused;
         let skew_rev = rev(5);
         zone.head_groups = Some(HeadGroups {
-            heads: group,
+            heads_per_group: group,
             skew_rev,
         });
         let layout = layout(&of);
         let mut turned = 0;
         for track in 0..3 * heads {
-            let place = layout.locate(u64::from(track) * 10 + 9);
+            let place = layout.position_of(u64::from(track) * 10 + 9);
             assert_eq!((place.sector, place.sectors_per_track), (9, slots));
-            assert_eq!(place.arc, u64::MAX / u64::from(slots));
+            assert_eq!(place.sector_angle, u64::MAX / u64::from(slots));
             let start = rev((turned + 9) % slots);
-            let apart = (place.start.revolutions() - start).abs();
+            let apart = (place.start_angle.to_revolutions() - start).abs();
             assert!(apart.min(1.0 - apart) < 1e-9, "track {track} of {of:?}");
             turned += match (track + 1) % heads {
                 0 => 3,
@@ -304,7 +317,10 @@ fn groups_of_heads_turn_once_more_and_unused_sectors_pass() {
     }
     let of = small(Sparing::None, |zone| {
         let (heads, skew_rev) = (3, 0.1);
-        zone.head_groups = Some(HeadGroups { heads, skew_rev });
+        zone.head_groups = Some(HeadGroups {
+            heads_per_group: heads,
+            skew_rev,
+        });
     });
     let refused = Layout::new(&of).expect_err("two heads").to_string();
     assert!(
@@ -317,7 +333,7 @@ fn groups_of_heads_turn_once_more_and_unused_sectors_pass() {
 /// slips and defects.
 fn random_disk(draws: &mut Stream) -> LayoutSpecification {
     let surfaces = 1 + draws.below(4) as u32;
-    let direction = [Direction::Forward, Direction::Alternating];
+    let direction = [HeadDirection::Forward, HeadDirection::Alternating];
     let mut pick = |of| draws.below(of) as usize;
     let orders = [
         TrackOrder::Cylinders,
@@ -333,8 +349,8 @@ fn random_disk(draws: &mut Stream) -> LayoutSpecification {
     let seek_first = matches!(order, TrackOrder::SeekFirst { .. });
     let sparing = loop {
         let range = 1 + pick(3) as u32;
-        let sparing = Sparing::of_disksim(pick(11) as u32, range).expect("a scheme");
-        let by_tracks = [0, 1, 3, 7, 9, 10].map(|number| Sparing::of_disksim(number, 1));
+        let sparing = Sparing::from_disksim(pick(11) as u32, range).expect("a scheme");
+        let by_tracks = [0, 1, 3, 7, 9, 10].map(|number| Sparing::from_disksim(number, 1));
         if !seek_first || by_tracks.contains(&Some(sparing)) {
             break sparing;
         }
@@ -348,13 +364,13 @@ fn random_disk(draws: &mut Stream) -> LayoutSpecification {
         zones.push(zone);
     }
     LayoutSpecification {
-        surfaces,
-        cylinders: cylinder + draws.below(2) as u32,
-        order,
+        surface_count: surfaces,
+        cylinder_count: cylinder + draws.below(2) as u32,
+        track_order: order,
         sparing,
         zones,
         extents: Vec::new(),
-        sectors: None,
+        sector_count: None,
     }
 }
 
@@ -388,12 +404,12 @@ fn random_zone(
         cylinder_skew_rev: draws.share(),
         range_skew_rev: draws.share(),
         dead_sectors: draws.below(4),
-        spares,
-        slips: slips.into_iter().collect(),
-        defects,
+        spare_sectors: spares,
+        slipped_sectors: slips.into_iter().collect(),
+        remapped_defects: defects,
         unused_sectors_per_track: draws.below(3) as u32,
         head_groups: (draws.below(2) == 1).then(|| HeadGroups {
-            heads: 1 + draws.below(surfaces.into()) as u32,
+            heads_per_group: 1 + draws.below(surfaces.into()) as u32,
             skew_rev: draws.share(),
         }),
     }
@@ -407,8 +423,8 @@ fn sound_disk(seed: u64) -> (LayoutSpecification, Layout) {
         match Layout::new(&of) {
             Ok(layout) => return (of, layout),
             Err(_) => of.zones.iter_mut().for_each(|zone| match attempt {
-                0 => zone.defects.clear(),
-                _ => zone.slips.clear(),
+                0 => zone.remapped_defects.clear(),
+                _ => zone.slipped_sectors.clear(),
             }),
         }
     }
@@ -419,7 +435,7 @@ fn sound_disk(seed: u64) -> (LayoutSpecification, Layout) {
 /// says in words.
 fn walked(of: &LayoutSpecification, zone: &ZoneSpecification, inside: u64) -> u64 {
     let per_track = u64::from(zone.sectors_per_track);
-    let cylinder = u64::from(of.surfaces) * per_track;
+    let cylinder = u64::from(of.surface_count) * per_track;
     let unit = match of.sparing {
         Sparing::CylinderEnd => Some(cylinder),
         Sparing::TrackEnd => Some(per_track),
@@ -434,19 +450,26 @@ fn walked(of: &LayoutSpecification, zone: &ZoneSpecification, inside: u64) -> u6
     let logical = inside + zone.dead_sectors;
     let (before, mut at) = match unit {
         Some(unit) => (
-            logical / (unit - zone.spares) * unit,
-            logical % (unit - zone.spares),
+            logical / (unit - zone.spare_sectors) * unit,
+            logical % (unit - zone.spare_sectors),
         ),
         None => (0, logical),
     };
     let mut count = 0;
-    for slip in zone.slips.iter().filter(|slip| **slip * grain >= before) {
+    for slip in zone
+        .slipped_sectors
+        .iter()
+        .filter(|slip| **slip * grain >= before)
+    {
         if slip * grain - before <= at + count * grain {
             count += 1;
         }
     }
     at += count * grain + before;
-    let defect = zone.defects.iter().find(|defect| defect.0 == at / grain);
+    let defect = zone
+        .remapped_defects
+        .iter()
+        .find(|defect| defect.0 == at / grain);
     defect.map_or(at, |defect| defect.1 * grain + at % grain)
 }
 
@@ -458,30 +481,30 @@ proptest! {
         let (of, layout) = sound_disk(seed);
         let mut places = BTreeSet::new();
         for sector in 0..layout.sectors() {
-            let run = layout.run(sector);
-            let place = at(run.place);
+            let run = layout.run_at(sector);
+            let place = at(run.position);
             prop_assert!(places.insert(place), "{place:?} twice: {of:?}");
-            prop_assert_eq!(layout.find(place.0, place.1, place.2), Some(sector), "{:?}", of);
-            for further in 1..run.sectors {
-                let next = layout.locate(sector + u64::from(further));
-                prop_assert!(next.same_track(&run.place), "{of:?}");
-                prop_assert_eq!(next.sector, run.place.sector + further);
-                prop_assert_eq!(next.start, run.place.end(further));
+            prop_assert_eq!(layout.sector_at(place.0, place.1, place.2), Some(sector), "{:?}", of);
+            for further in 1..run.sector_count {
+                let next = layout.position_of(sector + u64::from(further));
+                prop_assert!(next.is_on_same_track(&run.position), "{of:?}");
+                prop_assert_eq!(next.sector, run.position.sector + further);
+                prop_assert_eq!(next.start_angle, run.position.end_angle(further));
             }
-            for back in 1..=run.before {
-                let earlier = layout.locate(sector - u64::from(back));
-                prop_assert!(earlier.same_track(&run.place), "{of:?}");
-                prop_assert_eq!(earlier.sector, run.place.sector - back, "{:?}", of);
+            for back in 1..=run.sectors_before {
+                let earlier = layout.position_of(sector - u64::from(back));
+                prop_assert!(earlier.is_on_same_track(&run.position), "{of:?}");
+                prop_assert_eq!(earlier.sector, run.position.sector - back, "{:?}", of);
             }
-            let end = layout.end_of_track(sector);
+            let end = layout.track_end(sector);
             let leaves = end == layout.sectors()
-                || !layout.locate(end).same_track(&run.place);
+                || !layout.position_of(end).is_on_same_track(&run.position);
             prop_assert!(end > sector && leaves);
         }
-        for cylinder in 0..of.cylinders {
-            for head in 0..of.surfaces {
+        for cylinder in 0..of.cylinder_count {
+            for head in 0..of.surface_count {
                 for sector in 0..16 {
-                    let held = layout.find(cylinder, head, sector).is_some();
+                    let held = layout.sector_at(cylinder, head, sector).is_some();
                     prop_assert_eq!(held, places.contains(&(cylinder, head, sector)), "{:?}", of);
                 }
             }
@@ -492,17 +515,17 @@ proptest! {
     fn sectors_are_where_the_rule_in_words_puts_them(seed: u64) {
         let (of, layout) = sound_disk(seed);
         let walks = [0, 1, 2, 3, 7, 9, 10].iter().any(|number| {
-            Sparing::of_disksim(*number, 1) == Some(of.sparing)
+            Sparing::from_disksim(*number, 1) == Some(of.sparing)
         }) || matches!(of.sparing, Sparing::Range { .. });
-        let plain = of.order == TrackOrder::Cylinders;
+        let plain = of.track_order == TrackOrder::Cylinders;
         for sector in (0..layout.sectors()).filter(|_| walks && plain) {
-            let number = layout.zone(sector);
+            let number = layout.zone_of_sector(sector);
             let zone = &of.zones[number];
-            let place = layout.locate(sector);
+            let place = layout.position_of(sector);
             let inner = u64::from(place.cylinder - zone.first_cylinder);
-            let track = inner * u64::from(of.surfaces) + u64::from(place.head);
+            let track = inner * u64::from(of.surface_count) + u64::from(place.head);
             let physical = track * u64::from(zone.sectors_per_track) + u64::from(place.sector);
-            let inside = sector - layout.first_of_zone(number);
+            let inside = sector - layout.first_sector_of_zone(number);
             prop_assert_eq!(physical, walked(&of, zone, inside), "sector {} of {:?}", sector, of);
         }
     }

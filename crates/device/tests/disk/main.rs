@@ -19,16 +19,16 @@ mod streams;
 use diskperf_device::disk::layout::{LayoutSpecification, Sparing, TrackOrder, ZoneSpecification};
 use diskperf_device::disk::mechanism::{Mechanism, MechanismSpecification};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 
 const PERIOD_7200_NS: f64 = 60e9 / 7200.0;
 
 /// One zone over all cylinders, without skew.
 fn one_zone((cylinders, surfaces, sectors_per_track): (u32, u32, u32)) -> LayoutSpecification {
     LayoutSpecification {
-        surfaces,
-        cylinders,
-        order: TrackOrder::Cylinders,
+        surface_count: surfaces,
+        cylinder_count: cylinders,
+        track_order: TrackOrder::Cylinders,
         sparing: Sparing::None,
         zones: vec![ZoneSpecification {
             last_cylinder: cylinders - 1,
@@ -36,7 +36,7 @@ fn one_zone((cylinders, surfaces, sectors_per_track): (u32, u32, u32)) -> Layout
             ..ZoneSpecification::default()
         }],
         extents: Vec::new(),
-        sectors: None,
+        sector_count: None,
     }
 }
 
@@ -57,7 +57,7 @@ fn plain(layout: LayoutSpecification) -> MechanismSpecification {
 }
 
 fn built(specification: &MechanismSpecification) -> Mechanism {
-    Mechanism::new(specification, Turn::ZERO).expect("a sound mechanism")
+    Mechanism::new(specification, RotationAngle::ZERO).expect("a sound mechanism")
 }
 
 #[track_caller]

@@ -7,12 +7,12 @@ use super::{built, one_zone, plain};
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::cache::{
-    AfterWrite, ReadAhead, ReadCacheSpecification, WriteCacheSpecification,
+    KeepAfterWrite, ReadAheadScope, ReadCacheSpecification, WriteCacheSpecification,
 };
 use diskperf_device::disk::device::DiskSpecification;
-use diskperf_device::disk::link::Delivery;
-use diskperf_device::disk::mechanism::{Access, MechanismSpecification};
-use diskperf_device::disk::overheads::{After, OverheadSpecification};
+use diskperf_device::disk::link::ReadDelivery;
+use diskperf_device::disk::mechanism::{MechanismSpecification, MediaAccess};
+use diskperf_device::disk::overheads::{OverheadByState, OverheadSpecification};
 use diskperf_device::disk::seek::SeekSpecification;
 use diskperf_sim::Time;
 use diskperf_spans::{Deadline, Stage};
@@ -32,16 +32,16 @@ fn directed() -> MechanismSpecification {
 #[test]
 fn an_arm_has_directions_and_writes_their_own_times() {
     let mut arm = built(&directed());
-    let at = |cylinder: u64| arm.layout().locate(cylinder * 2000);
+    let at = |cylinder: u64| arm.layout().position_of(cylinder * 2000);
     let (outer, middle, inner) = (at(10), at(50), at(90));
     arm.place_arm(50, 0);
     let ms = |time: Time| time.0 as f64 / 1e6;
-    let ways = |write| [outer, middle, inner].map(|place| ms(arm.way_to(&place, write)));
+    let ways = |write| [outer, middle, inner].map(|place| ms(arm.arm_move_time(&place, write)));
     assert_eq!(ways(false), [2.0, 0.1, 2.25]);
     // With what writes settle for.
     assert_eq!(ways(true), [3.5, 0.2, 3.0]);
     // Half of all ways go inwards.
-    assert_eq!(ms(arm.seek().average()), 2.125);
+    assert_eq!(ms(arm.seek_curve().average_time()), 2.125);
 }
 
 /// The rest on a track is before a command, and not between sectors that pass one after
@@ -49,27 +49,30 @@ fn an_arm_has_directions_and_writes_their_own_times() {
 #[test]
 fn what_goes_on_does_not_rest_on_its_track() {
     let mut arm = built(&directed());
-    let access = Access {
-        sector: 10,
-        sectors: 5,
-        ..Access::default()
+    let access = MediaAccess {
+        first_sector: 10,
+        sector_count: 5,
+        ..MediaAccess::default()
     };
-    let parts = arm.serve(Time::ZERO, &access, |_| ());
-    assert_eq!(parts.seek, Time(100_000));
+    let parts = arm.access_media(Time::ZERO, &access, |_| ());
+    assert_eq!(parts.seek_time, Time(100_000));
     let ends = parts.total();
-    let (_, until) = arm.read_on(ends, (15, 115), Time::NEVER);
-    let parts = arm.parts_of_reading_on(ends, (15, 115));
-    assert_eq!((parts.total(), parts.latency), (until - ends, Time::ZERO));
+    let (_, until) = arm.read_ahead(ends, (15, 115), Time::NEVER);
+    let parts = arm.read_ahead_times(ends, (15, 115));
+    assert_eq!(
+        (parts.total(), parts.rotational_latency),
+        (until - ends, Time::ZERO)
+    );
     // Over two tracks without skew.
-    let parts = arm.parts_of_reading_on(ends, (15, 1015));
+    let parts = arm.read_ahead_times(ends, (15, 1015));
     assert_eq!(
         parts.total(),
-        arm.read_on(ends, (15, 1015), Time::NEVER).1 - ends
+        arm.read_ahead(ends, (15, 1015), Time::NEVER).1 - ends
     );
 }
 
 fn by_state() -> DiskSpecification {
-    let after = |ms: f64| After {
+    let after = |ms: f64| OverheadByState {
         after_read_ms: ms,
         after_write_ms: ms + 0.01,
         sequential_ms: Some(ms + 0.02),
@@ -77,9 +80,9 @@ fn by_state() -> DiskSpecification {
     };
     DiskSpecification {
         overheads: OverheadSpecification {
-            read_hit: after(1.0),
-            read_miss: after(2.0),
-            write: after(3.0),
+            read_hit_ms: after(1.0),
+            read_miss_ms: after(2.0),
+            write_ms: after(3.0),
             write_sector_ms: 0.001,
             ..OverheadSpecification::default()
         },
@@ -129,25 +132,25 @@ const LONG: Time = Time(100_000_000);
 fn a_whole_track_is_there_after_a_revolution() {
     let whole = |read_ahead, wait| {
         let mut bench = Bench::new(&caching(ReadCacheSpecification {
-            read_ahead,
+            read_ahead_scope: read_ahead,
             ..segments(4, 2000)
         }));
         bench.one(READ, 5500, 8);
         bench.pause(wait);
         (hits(&mut bench, 5000), hits(&mut bench, 5900))
     };
-    assert_eq!(whole(ReadAhead::WholeTrack, LONG), (true, true));
-    assert_eq!(whole(ReadAhead::TrackEnd, LONG), (false, true));
+    assert_eq!(whole(ReadAheadScope::WholeTrack, LONG), (true, true));
+    assert_eq!(whole(ReadAheadScope::TrackEnd, LONG), (false, true));
     // The platter has not turned once.
-    assert!(!whole(ReadAhead::WholeTrack, Time(1_000_000)).0);
+    assert!(!whole(ReadAheadScope::WholeTrack, Time(1_000_000)).0);
 }
 
 #[test]
 fn what_was_written_can_be_kept_to_be_read() {
     let read_again = |keep_written| {
         let mut bench = Bench::new(&caching(ReadCacheSpecification {
-            keep_written,
-            after_write: AfterWrite::DropsAll,
+            keeps_written_sectors: keep_written,
+            keep_after_write: KeepAfterWrite::DropsAll,
             ..segments(1, 2000)
         }));
         bench.one(READ, 90_000, 8);
@@ -177,8 +180,8 @@ fn a_dropped_segment_is_not_filled_any_more() {
 fn reading_on_behind_a_hit_can_be_left_out() {
     let goes_on = |read_ahead_after_hit| {
         let mut bench = Bench::new(&caching(ReadCacheSpecification {
-            most_ahead_sectors: Some(16),
-            read_ahead_after_hit,
+            read_ahead_sectors_max: Some(16),
+            resumes_after_hit: read_ahead_after_hit,
             ..segments(4, 2000)
         }));
         bench.one(READ, 5000, 8);
@@ -195,7 +198,7 @@ fn reading_on_behind_a_hit_can_be_left_out() {
 #[test]
 fn what_is_read_on_in_any_case_is_booked_by_its_parts() {
     let mut of = caching(ReadCacheSpecification {
-        least_ahead_sectors: 1500,
+        read_ahead_sectors_min: 1500,
         ..segments(4, 2000)
     });
     of.mechanism.head_switch_ms = 1.0;
@@ -227,7 +230,7 @@ fn each_time_of_the_firmware_is_for_its_own_commands() {
         let after = |kind: usize| {
             let ms = (kind + 1) as f64;
             let own = |of: Own| (key == of).then_some(SET_US as f64 / 1e3);
-            After {
+            OverheadByState {
                 after_read_ms: ms,
                 after_write_ms: ms + 0.01,
                 sequential_ms: own(Sequential(kind)),
@@ -236,14 +239,14 @@ fn each_time_of_the_firmware_is_for_its_own_commands() {
         };
         let mut bench = Bench::new(&DiskSpecification {
             overheads: OverheadSpecification {
-                read_hit: after(0),
-                read_miss: after(1),
-                write: after(2),
+                read_hit_ms: after(0),
+                read_miss_ms: after(1),
+                write_ms: after(2),
                 ..OverheadSpecification::default()
             },
             // The arm is still for longer before it writes what the buffer took.
             write_cache: Some(WriteCacheSpecification {
-                idle_ms: 50.0,
+                destage_idle_ms: 50.0,
                 ..write_cache()
             }),
             ..by_state()
@@ -278,9 +281,9 @@ fn each_time_of_the_firmware_is_for_its_own_commands() {
 #[test]
 fn a_write_that_is_kept_leaves_the_arm_what_it_does() {
     let of = |keep_written, count| ReadCacheSpecification {
-        keep_written,
-        least_ahead_sectors: 800,
-        most_ahead_sectors: Some(1000),
+        keeps_written_sectors: keep_written,
+        read_ahead_sectors_min: 800,
+        read_ahead_sectors_max: Some(1000),
         ..segments(count, 2000)
     };
     for count in [1, 4] {
@@ -309,7 +312,7 @@ fn a_write_that_is_kept_leaves_the_arm_what_it_does() {
 fn a_write_drops_what_was_read_ahead_so_far() {
     let mut bench = Bench::new(&DiskSpecification {
         write_cache: Some(WriteCacheSpecification {
-            read_hits: false,
+            serves_reads: false,
             ..write_cache()
         }),
         ..specification()
@@ -342,6 +345,6 @@ fn errors_have_their_own_key() {
         assert!(found.contains(&format!("`{key}`")), "{key}: {found}");
     }
     let mut of = specification();
-    of.link.delivery = Delivery::Reconnected { share: 1.5 };
-    assert!(of.check().is_err());
+    of.link.read_delivery = ReadDelivery::Reconnected { share: 1.5 };
+    assert!(of.validate().is_err());
 }

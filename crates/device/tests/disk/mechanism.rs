@@ -3,22 +3,26 @@
 
 use super::{PERIOD_7200_NS, assert_close, built, one_zone, plain};
 use diskperf_device::disk::layout::Layout;
-use diskperf_device::disk::mechanism::{Access, Mechanism, Parts, Passing};
-use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::mechanism::{AccessTimes, Mechanism, MediaAccess, PassingRun};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
 use diskperf_sim::{Streams, Time};
 use proptest::prelude::*;
 
-fn read(sector: u64, sectors: u32) -> Access {
-    Access {
-        sector,
-        sectors,
-        ..Access::default()
+fn read(sector: u64, sectors: u32) -> MediaAccess {
+    MediaAccess {
+        first_sector: sector,
+        sector_count: sectors,
+        ..MediaAccess::default()
     }
 }
 
-fn serve(mechanism: &mut Mechanism, now: Time, access: &Access) -> (Parts, Vec<Passing>) {
+fn serve(
+    mechanism: &mut Mechanism,
+    now: Time,
+    access: &MediaAccess,
+) -> (AccessTimes, Vec<PassingRun>) {
     let mut passed = Vec::new();
-    let parts = mechanism.serve(now, access, |passing| passed.push(passing));
+    let parts = mechanism.access_media(now, access, |passing| passed.push(passing));
     (parts, passed)
 }
 
@@ -26,19 +30,22 @@ fn serve(mechanism: &mut Mechanism, now: Time, access: &Access) -> (Parts, Vec<P
 #[test]
 fn phase_does_not_drift() {
     for (period_ns, phase) in [(8_299_390.0, 0.25), (6_000_207.0, 0.0), (1e7, 0.5)] {
-        let spindle = Spindle::new(period_ns, Turn::of_revolutions(phase));
+        let spindle = Spindle::new(period_ns, RotationAngle::from_revolutions(phase));
         let exact = spindle.exact_period_ns();
         assert!((exact / period_ns - 1.0).abs() < 1e-11, "{exact}");
         for revolutions in [1_u64, 1000, 60_000_000, 3_000_000_000] {
             let now = Time((period_ns as u64) * revolutions);
-            let turned = spindle.angle(now) - Turn::of_revolutions(phase);
+            let turned = spindle.angle_at(now) - RotationAngle::from_revolutions(phase);
             let turned = turned.0 as i64 as f64 / 2_f64.powi(64);
             assert!(turned.abs() < 1e-2, "{turned} after {revolutions}");
-            let until = spindle.until(now + Time(1000), spindle.angle(now));
+            let until = spindle.time_until(now + Time(1000), spindle.angle_at(now));
             assert!(until.0.abs_diff(period_ns as u64 - 1000) <= 1);
         }
-        let turned = spindle.turned_to(Time(12_345_678), Turn::of_revolutions(0.75));
-        assert_eq!(turned.angle(Time(12_345_678)), Turn::of_revolutions(0.75));
+        let turned = spindle.with_angle_at(Time(12_345_678), RotationAngle::from_revolutions(0.75));
+        assert_eq!(
+            turned.angle_at(Time(12_345_678)),
+            RotationAngle::from_revolutions(0.75)
+        );
     }
 }
 
@@ -51,7 +58,7 @@ fn latency_is_uniform_over_a_revolution() {
     for _ in 0..COUNT {
         let sector = draws.below(mechanism.layout().sectors());
         let (parts, _) = serve(&mut mechanism, now, &read(sector, 1));
-        let latency = parts.latency.millis();
+        let latency = parts.rotational_latency.millis();
         sum += latency;
         squares += latency * latency;
         now += parts.total();
@@ -94,7 +101,7 @@ fn what_has_just_passed_takes_a_revolution() {
         parts.total() + gap + next.total(),
         &read(16, 8),
     );
-    assert_eq!(follows.latency, Time::ZERO);
+    assert_eq!(follows.rotational_latency, Time::ZERO);
 }
 
 /// (1 - f^2)/2 + f revolutions against 1/2 + f.
@@ -112,7 +119,7 @@ fn zero_latency_gains_half_the_square_of_the_share() {
                 let now = Time(PERIOD_7200_NS as u64 * 2 / phases * phase + 1);
                 let (parts, passed) = serve(&mut mechanism, now, &access);
                 assert_eq!(passed.len(), 1);
-                assert_eq!(passed[0].ends, now + parts.total());
+                assert_eq!(passed[0].end, now + parts.total());
                 sum += parts.total().0 as f64;
             }
             let mean = sum / phases as f64 / PERIOD_7200_NS;
@@ -132,9 +139,9 @@ fn the_skew_covers_the_switch() {
             of.head_switch_ms = switch_ms;
             let (parts, passed) = serve(&mut built(&of), Time(5), &read(900, 200));
             assert_eq!(passed.len(), 2);
-            let gap = passed[1].begins - passed[0].ends;
-            assert_eq!(parts.head_switch, Time((switch_ms * 1e6) as u64));
-            gap - parts.head_switch
+            let gap = passed[1].start - passed[0].end;
+            assert_eq!(parts.head_switch_time, Time((switch_ms * 1e6) as u64));
+            gap - parts.head_switch_time
         };
         assert!(latency(enough) < Time(PERIOD_7200_NS as u64 / 1000));
         let missed = latency(enough - 1).0 as f64;
@@ -154,7 +161,7 @@ fn sequential_reading_loses_the_skews() {
     let mut mechanism = built(&of);
     let end = mechanism.layout().sectors();
     let begins = Time(0);
-    let (reached, ends) = mechanism.read_on(begins, (0, end), Time::NEVER);
+    let (reached, ends) = mechanism.read_ahead(begins, (0, end), Time::NEVER);
     assert_eq!(reached, end);
     let mb_per_s = end as f64 * 512.0 / ends.seconds() / 1e6;
     assert_close(mb_per_s, 53.287, 1e-3);
@@ -182,13 +189,13 @@ fn reverse_reading_turns_nearly_once() {
 fn a_part_of_a_sector_costs_a_revolution_more() {
     let write = |part_of_first, part_of_last, sector| {
         let mut mechanism = built(&plain(one_zone((10, 2, 100))));
-        let access = Access {
-            sector,
-            sectors: 9,
-            write: true,
-            part_of_first,
-            part_of_last,
-            ..Access::default()
+        let access = MediaAccess {
+            first_sector: sector,
+            sector_count: 9,
+            is_write: true,
+            is_first_partial: part_of_first,
+            is_last_partial: part_of_last,
+            ..MediaAccess::default()
         };
         let (parts, _) = serve(&mut mechanism, Time(99), &access);
         parts
@@ -197,7 +204,7 @@ fn a_part_of_a_sector_costs_a_revolution_more() {
     for (first, last) in [(true, false), (false, true), (true, true)] {
         let more = write(first, last, 20).total() - whole;
         assert!(more.0.abs_diff(PERIOD_7200_NS as u64) <= 1, "{more}");
-        assert_eq!(write(first, last, 20).rewrite.0 > 0, first || last);
+        assert_eq!(write(first, last, 20).rewrite_time.0 > 0, first || last);
     }
 }
 
@@ -206,14 +213,14 @@ fn a_head_switch_goes_on_during_a_seek_and_a_write_settles() {
     let mut of = plain(one_zone((10, 2, 100)));
     of.head_switch_ms = 3.0;
     let arm = |of: &_, write, sector| {
-        let access = Access {
-            sector,
-            sectors: 1,
-            write,
-            ..Access::default()
+        let access = MediaAccess {
+            first_sector: sector,
+            sector_count: 1,
+            is_write: write,
+            ..MediaAccess::default()
         };
         let (parts, _) = serve(&mut built(of), Time::ZERO, &access);
-        [parts.seek, parts.head_switch, parts.settle].map(|part| part.0 / 1000)
+        [parts.seek_time, parts.head_switch_time, parts.settle_time].map(|part| part.0 / 1000)
     };
     assert_eq!(arm(&of, false, 600), [2000, 0, 0]);
     assert_eq!(arm(&of, false, 700), [2000, 1000, 0]);
@@ -230,14 +237,14 @@ fn a_head_switch_goes_on_during_a_seek_and_a_write_settles() {
 fn rich(zero_latency: bool) -> Mechanism {
     let mut layout = one_zone((60, 3, 37));
     let mut inner = layout.zones[0].clone();
-    layout.cylinders = 110;
+    layout.cylinder_count = 110;
     (inner.first_cylinder, inner.last_cylinder) = (61, 109);
     inner.sectors_per_track = 29;
     layout.zones.push(inner);
     layout.sparing = diskperf_device::disk::layout::Sparing::Zone;
     for zone in &mut layout.zones {
-        zone.spares = 5;
-        zone.slips = vec![40, 41, 90];
+        zone.spare_sectors = 5;
+        zone.slipped_sectors = vec![40, 41, 90];
         (zone.track_skew_rev, zone.cylinder_skew_rev) = (0.13, 0.31);
     }
     let mut of = plain(layout);
@@ -262,20 +269,20 @@ proptest! {
         let mut now = Time(seed % (1 << 50));
         for (sector, sectors, write, pause) in accesses {
             let overhead = Time(pause % 1000);
-            let access = Access { sector, sectors, write, overhead, ..Access::default() };
+            let access = MediaAccess { first_sector: sector, sector_count: sectors, is_write: write, overhead, ..MediaAccess::default() };
             let whole = mechanism.layout().sectors();
             prop_assume!(sector + u64::from(sectors) <= whole);
             let (parts, passed) = serve(&mut mechanism, now, &access);
-            prop_assert_eq!(passed.iter().map(|of| of.sectors).sum::<u32>(), sectors);
+            prop_assert_eq!(passed.iter().map(|of| of.sector_count).sum::<u32>(), sectors);
             let ends = now + parts.total();
-            prop_assert_eq!(passed.last().map(|of| of.ends), Some(ends));
+            prop_assert_eq!(passed.last().map(|of| of.end), Some(ends));
             let mut at = now + overhead;
             for run in passed {
-                prop_assert!(run.begins >= at && run.ends > run.begins);
-                let place = mechanism.layout().locate(run.sector);
-                let off = (mechanism.spindle().angle(run.begins) - place.start).0 as i64;
+                prop_assert!(run.start >= at && run.end > run.start);
+                let place = mechanism.layout().position_of(run.first_sector);
+                let off = (mechanism.spindle().angle_at(run.start) - place.start_angle).0 as i64;
                 prop_assert!(off.unsigned_abs() < 1 << 44, "{} parts off", off);
-                at = run.ends;
+                at = run.end;
             }
             now = ends + Time(pause);
         }
@@ -291,9 +298,9 @@ proptest! {
         let mut until = 0;
         for step in stops {
             until += step;
-            (sector, at) = steps.read_on(at, (sector, end), Time(until));
+            (sector, at) = steps.read_ahead(at, (sector, end), Time(until));
         }
-        let (reached, _) = whole.read_on(Time::ZERO, (0, end), Time(stop));
+        let (reached, _) = whole.read_ahead(Time::ZERO, (0, end), Time(stop));
         prop_assert_eq!(sector, reached);
     }
 }

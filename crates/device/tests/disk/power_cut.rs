@@ -6,7 +6,7 @@
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::Disk;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, RequestId, Requests, moment};
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ impl Load {
         let read = DeviceSpecification::of_rig(system.expect("a system")).expect("a system");
         let disk = read.disk().expect("a disk");
         Self {
-            disk: Disk::new(disk, Turn::ZERO).expect("a sound disk"),
+            disk: Disk::new(disk, RotationAngle::ZERO).expect("a sound disk"),
             requests: Requests::default(),
             draws: Streams::new(seed).stream("load"),
             now: Time::ZERO,
@@ -91,16 +91,16 @@ impl Load {
         }
         let range = (request.sector, request.end());
         let id = self.requests.issue(request);
-        self.under_way.insert(id.place(), range);
+        self.under_way.insert(id.slot(), range);
         if operation == Operation::Flush {
-            self.flushes.insert(id.place(), self.written.clone());
+            self.flushes.insert(id.slot(), self.written.clone());
         }
-        self.disk.take(self.now, &mut self.requests, id);
+        self.disk.accept_request(self.now, &mut self.requests, id);
     }
 
     fn take(&mut self, id: RequestId) {
-        let request = self.requests.take(id);
-        self.under_way.remove(&id.place());
+        let request = self.requests.take_request(id);
+        self.under_way.remove(&id.slot());
         let range = request.sector..request.end();
         match request.operation {
             Operation::Write { fua } => {
@@ -110,7 +110,7 @@ impl Load {
                 }
             }
             Operation::Flush => {
-                let promised = self.flushes.remove(&id.place()).expect("it was issued");
+                let promised = self.flushes.remove(&id.slot()).expect("it was issued");
                 self.durable.extend(promised);
             }
             _ => {}
@@ -120,12 +120,15 @@ impl Load {
     /// The power could be cut now.
     fn check(&mut self) {
         let mut takes_some = false;
-        for extent in self.disk.at_risk() {
-            let broken = self.durable.range(extent.first..extent.end).next();
+        for extent in self.disk.extents_not_durable() {
+            let broken = self
+                .durable
+                .range(extent.first_sector..extent.end_sector)
+                .next();
             assert_eq!(broken, None, "a promised sector at {} is lost", self.now);
             takes_some |= self
                 .written
-                .range(extent.first..extent.end)
+                .range(extent.first_sector..extent.end_sector)
                 .next()
                 .is_some();
         }
@@ -136,7 +139,7 @@ impl Load {
         let mut under_way = 0;
         let mut issued = 0;
         while issued < COMMANDS || under_way > 0 {
-            while issued < COMMANDS && under_way < depth && self.disk.takes_requests() {
+            while issued < COMMANDS && under_way < depth && self.disk.can_accept_request() {
                 self.ask();
                 (issued, under_way) = (issued + 1, under_way + 1);
             }
@@ -144,7 +147,7 @@ impl Load {
                 self.now = next;
                 self.disk.advance(next, &mut self.requests);
             }
-            while let Some(id) = self.disk.take_done() {
+            while let Some(id) = self.disk.take_completed_request() {
                 self.take(id);
                 under_way -= 1;
             }

@@ -3,68 +3,68 @@
 //! turns at the wrong moment, or predicts another angle than the disk then waits for.
 
 use super::{assert_close, built, one_zone, plain};
-use diskperf_device::disk::closed::{Closed, Served, positioning_bounds_ms};
-use diskperf_device::disk::layout::Place;
-use diskperf_device::disk::mechanism::{Access, Mechanism};
-use diskperf_device::disk::queue::{Policy, QueueSpecification, View, Waiting};
+use diskperf_device::disk::closed::{ClosedLoopLoad, ClosedLoopResult, positioning_bounds_ms};
+use diskperf_device::disk::layout::SectorPosition;
+use diskperf_device::disk::mechanism::{Mechanism, MediaAccess};
+use diskperf_device::disk::queue::{QueuePolicy, QueueSpecification, QueueView, WaitingCommand};
 use diskperf_device::disk::seek::SeekSpecification;
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_sim::{Streams, Time};
 
-fn policy(policy: Policy) -> QueueSpecification {
+fn policy(policy: QueuePolicy) -> QueueSpecification {
     QueueSpecification {
-        policy,
+        order: policy,
         ..QueueSpecification::default()
     }
 }
 
-fn waiting(cylinder: u32, start: Turn, number: u64) -> Waiting {
-    Waiting {
+fn waiting(cylinder: u32, start: RotationAngle, number: u64) -> WaitingCommand {
+    WaitingCommand {
         sector: u64::from(cylinder),
-        place: Place {
+        position: SectorPosition {
             cylinder,
             head: 0,
             sector: 0,
             sectors_per_track: 1,
-            start,
-            arc: u64::MAX,
+            start_angle: start,
+            sector_angle: u64::MAX,
         },
-        write: false,
-        came: Time::ZERO,
-        number,
+        is_write: false,
+        arrival: Time::ZERO,
+        sequence_number: number,
     }
 }
 
-fn view(mechanism: &Mechanism, now: Time, rising: bool) -> View {
-    View {
+fn view(mechanism: &Mechanism, now: Time, rising: bool) -> QueueView {
+    QueueView {
         now,
-        at: u64::from(mechanism.cylinder()),
-        stroke: u64::from(mechanism.layout().cylinders()),
-        rising,
+        arm_position: u64::from(mechanism.arm_cylinder()),
+        stroke_length: u64::from(mechanism.layout().cylinder_count()),
+        moving_inward: rising,
     }
 }
 
 /// The cylinders in the order of service, and the way over all of them.
-fn order(policy_of: Policy, rising: bool) -> (Vec<u32>, u32) {
+fn order(policy_of: QueuePolicy, rising: bool) -> (Vec<u32>, u32) {
     let cylinders = [98, 183, 37, 122, 14, 124, 65, 67];
-    let mut queue: Vec<Waiting> = (0..)
+    let mut queue: Vec<WaitingCommand> = (0..)
         .zip(cylinders)
-        .map(|(n, c)| waiting(c, Turn::ZERO, n))
+        .map(|(n, c)| waiting(c, RotationAngle::ZERO, n))
         .collect();
     let (mut at, mut rising, mut way, mut order) = (53, rising, 0, Vec::new());
     loop {
-        let view = View {
+        let view = QueueView {
             now: Time::ZERO,
-            at: u64::from(at),
-            stroke: 200,
-            rising,
+            arm_position: u64::from(at),
+            stroke_length: 200,
+            moving_inward: rising,
         };
-        let Some(choice) = policy(policy_of).choose(&view, &queue, |_| Time::ZERO) else {
+        let Some(choice) = policy(policy_of).choose_command(&view, &queue, |_| Time::ZERO) else {
             return (order, way);
         };
-        let next = queue.swap_remove(choice.index).place.cylinder;
+        let next = queue.swap_remove(choice.command_index).position.cylinder;
         way += u32::abs_diff(at, next);
-        (at, rising) = (next, choice.rising);
+        (at, rising) = (next, choice.moving_inward);
         order.push(next);
     }
 }
@@ -72,14 +72,14 @@ fn order(policy_of: Policy, rising: bool) -> (Vec<u32>, u32) {
 #[test]
 fn the_queue_of_the_text_books() {
     for (policy, rising, way) in [
-        (Policy::Fcfs, true, 640),
-        (Policy::Sstf, true, 236),
-        (Policy::Look, true, 299),
-        (Policy::Look, false, 208),
-        (Policy::CLook, true, 322),
-        (Policy::VScan { share: 0.2 }, true, 299),
-        (Policy::VScan { share: 0.0 }, true, 236),
-        (Policy::VScan { share: 1.0 }, false, 208),
+        (QueuePolicy::Fcfs, true, 640),
+        (QueuePolicy::Sstf, true, 236),
+        (QueuePolicy::Look, true, 299),
+        (QueuePolicy::Look, false, 208),
+        (QueuePolicy::CLook, true, 322),
+        (QueuePolicy::VScan { share: 0.2 }, true, 299),
+        (QueuePolicy::VScan { share: 0.0 }, true, 236),
+        (QueuePolicy::VScan { share: 1.0 }, false, 208),
     ] {
         let (order, found) = order(policy, rising);
         assert_eq!(found, way, "{policy:?}: {order:?}");
@@ -102,36 +102,37 @@ fn clockwork() -> Mechanism {
 }
 
 /// Serves these sectors by a policy; in which order, and when all are done.
-fn serve_all(mut mechanism: Mechanism, sectors: &[u64], of: Policy) -> (Vec<u64>, Time) {
-    let place = |(number, sector): (u64, &u64)| Waiting {
+fn serve_all(mut mechanism: Mechanism, sectors: &[u64], of: QueuePolicy) -> (Vec<u64>, Time) {
+    let place = |(number, sector): (u64, &u64)| WaitingCommand {
         sector: *sector,
-        ..Waiting {
-            place: mechanism.layout().locate(*sector),
-            ..waiting(0, Turn::ZERO, number)
+        ..WaitingCommand {
+            position: mechanism.layout().position_of(*sector),
+            ..waiting(0, RotationAngle::ZERO, number)
         }
     };
-    let mut queue: Vec<Waiting> = (0..).zip(sectors).map(place).collect();
+    let mut queue: Vec<WaitingCommand> = (0..).zip(sectors).map(place).collect();
     let (mut now, mut rising, mut order) = (Time::ZERO, true, Vec::new());
     loop {
         let view = view(&mechanism, now, rising);
-        let positioning = |of: &Waiting| mechanism.positioning(now, &of.place, of.write);
-        let Some(choice) = policy(of).choose(&view, &queue, positioning) else {
+        let positioning =
+            |of: &WaitingCommand| mechanism.positioning_time(now, &of.position, of.is_write);
+        let Some(choice) = policy(of).choose_command(&view, &queue, positioning) else {
             return (order, now);
         };
-        let next = queue.remove(choice.index);
-        rising = choice.rising;
+        let next = queue.remove(choice.command_index);
+        rising = choice.moving_inward;
         now += one(&mut mechanism, now, next.sector);
         order.push(next.sector);
     }
 }
 
 fn one(mechanism: &mut Mechanism, now: Time, sector: u64) -> Time {
-    let access = Access {
-        sector,
-        sectors: 1,
-        ..Access::default()
+    let access = MediaAccess {
+        first_sector: sector,
+        sector_count: 1,
+        ..MediaAccess::default()
     };
-    mechanism.serve(now, &access, |_| ()).total()
+    mechanism.access_media(now, &access, |_| ()).total()
 }
 
 #[test]
@@ -139,9 +140,9 @@ fn the_shortest_positioning_is_not_the_best_order() {
     let [a, b, c] = [8 + 5, 3 * 8 + 3, 2 * 8 + 1];
     let all = [a, b, c];
     for (policy, order, done_ms) in [
-        (Policy::Fcfs, all, 18.0),
-        (Policy::Sptf, [b, c, a], 14.0),
-        (Policy::Sstf, [a, c, b], 12.0),
+        (QueuePolicy::Fcfs, all, 18.0),
+        (QueuePolicy::Sptf, [b, c, a], 14.0),
+        (QueuePolicy::Sstf, [a, c, b], 12.0),
     ] {
         let (found, done) = serve_all(clockwork(), &all, policy);
         assert_eq!(found, order, "{policy:?}");
@@ -171,7 +172,12 @@ fn no_order_beats_the_optimum_and_sptf_comes_near_it() {
     let mechanism = built(&of);
     let mut draws = Streams::new(5).stream("six requests");
     let mut ratios = [0.0; 4];
-    let policies = [Policy::Sptf, Policy::Sstf, Policy::Look, Policy::Fcfs];
+    let policies = [
+        QueuePolicy::Sptf,
+        QueuePolicy::Sstf,
+        QueuePolicy::Look,
+        QueuePolicy::Fcfs,
+    ];
     const ROUNDS: u32 = 60;
     for _ in 0..ROUNDS {
         let sectors: Vec<u64> = (0..6).map(|_| draws.below(40_000)).collect();
@@ -207,20 +213,20 @@ fn tabled() -> Mechanism {
     built(&of)
 }
 
-fn closed(mechanism: &mut Mechanism, order: QueueSpecification, depth: u32) -> Served {
+fn closed(mechanism: &mut Mechanism, order: QueueSpecification, depth: u32) -> ClosedLoopResult {
     let mut draws = Streams::new(11).stream("places");
     let draw = |number| {
         let cylinder = draws.below(1_000_000) as u32;
-        waiting(cylinder, Turn(draws.bits()), number)
+        waiting(cylinder, RotationAngle(draws.bits()), number)
     };
-    let of = Closed {
-        order,
-        depth,
-        requests: 30_000,
+    let of = ClosedLoopLoad {
+        queue_policy: order,
+        queue_depth: depth,
+        request_count: 30_000,
     };
-    of.serve(mechanism, draw, |mechanism, now, next| {
-        let taken = mechanism.positioning(now, &next.place, false);
-        mechanism.place_arm(next.place.cylinder, 0);
+    of.serve_requests(mechanism, draw, |mechanism, now, next| {
+        let taken = mechanism.positioning_time(now, &next.position, false);
+        mechanism.place_arm(next.position.cylinder, 0);
         taken
     })
 }
@@ -231,11 +237,23 @@ const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 fn closed_queues_have_the_means_of_the_tables() {
     let mut mechanism = tabled();
     for (of, means) in [
-        (Policy::CLook, [12.66, 12.10, 10.25, 8.58, 7.37, 6.52, 5.95]),
-        (Policy::Look, [12.68, 11.31, 9.67, 8.27, 7.24, 6.48, 5.96]),
-        (Policy::Sstf, [12.66, 11.01, 9.53, 8.30, 7.29, 6.52, 5.97]),
-        (Policy::Sptf, [12.67, 10.54, 8.80, 7.32, 6.03, 4.93, 4.05]),
-        (Policy::Fcfs, [12.67; 7]),
+        (
+            QueuePolicy::CLook,
+            [12.66, 12.10, 10.25, 8.58, 7.37, 6.52, 5.95],
+        ),
+        (
+            QueuePolicy::Look,
+            [12.68, 11.31, 9.67, 8.27, 7.24, 6.48, 5.96],
+        ),
+        (
+            QueuePolicy::Sstf,
+            [12.66, 11.01, 9.53, 8.30, 7.29, 6.52, 5.97],
+        ),
+        (
+            QueuePolicy::Sptf,
+            [12.67, 10.54, 8.80, 7.32, 6.03, 4.93, 4.05],
+        ),
+        (QueuePolicy::Fcfs, [12.67; 7]),
     ] {
         for (depth, mean) in DEPTHS.into_iter().zip(means) {
             let found = closed(&mut mechanism, policy(of), depth).mean_service_ms();
@@ -255,10 +273,11 @@ const BOUNDS_MS: [f64; 7] = [12.667, 10.391, 8.450, 6.845, 5.544, 4.501, 3.673];
 #[test]
 fn shortest_positioning_gains_what_the_tables_have() {
     let mut mechanism = tabled();
-    let alone = closed(&mut mechanism, policy(Policy::Fcfs), 1).mean_service_ms();
+    let alone = closed(&mut mechanism, policy(QueuePolicy::Fcfs), 1).mean_service_ms();
     let gains = [1.20, 1.44, 1.73, 2.10, 2.57, 3.13];
     for (depth, gain) in DEPTHS[1..].iter().zip(gains) {
-        let found = alone / closed(&mut mechanism, policy(Policy::Sptf), *depth).mean_service_ms();
+        let found =
+            alone / closed(&mut mechanism, policy(QueuePolicy::Sptf), *depth).mean_service_ms();
         assert_close(found, gain, 0.03);
     }
 }
@@ -287,7 +306,11 @@ fn policies_are_in_order() {
     let bounds = BOUNDS_MS;
     for (depth, bound) in DEPTHS.into_iter().zip(bounds).skip(1) {
         let mut mean = |of| closed(&mut mechanism, policy(of), depth).mean_service_ms();
-        let [sptf, sstf, fcfs] = [mean(Policy::Sptf), mean(Policy::Sstf), mean(Policy::Fcfs)];
+        let [sptf, sstf, fcfs] = [
+            mean(QueuePolicy::Sptf),
+            mean(QueuePolicy::Sstf),
+            mean(QueuePolicy::Fcfs),
+        ];
         let in_order = bound * 0.99 <= sptf && sptf <= sstf && sstf <= fcfs;
         assert!(in_order, "{bound} {sptf} {sstf} {fcfs} at {depth}");
     }
@@ -297,18 +320,18 @@ fn policies_are_in_order() {
 fn age_decides_between_positioning_and_arrival() {
     let mut mechanism = tabled();
     let mut aged = |ms_per_s| {
-        let of = policy(Policy::AgedSptf { ms_per_s });
+        let of = policy(QueuePolicy::AgedSptf { ms_per_s });
         closed(&mut mechanism, of, 16)
     };
     let (none, some, all) = (aged(0.0), aged(20.0), aged(1e9));
-    let sptf = closed(&mut tabled(), policy(Policy::Sptf), 16);
+    let sptf = closed(&mut tabled(), policy(QueuePolicy::Sptf), 16);
     assert_eq!(none.mean_service_ms(), sptf.mean_service_ms());
     assert_close(all.mean_service_ms(), 12.67, 0.01);
     assert!(
         sptf.mean_service_ms() < some.mean_service_ms()
             && some.mean_service_ms() < all.mean_service_ms()
     );
-    assert!(some.response_ms(1.0) < sptf.response_ms(1.0));
+    assert!(some.response_quantile_ms(1.0) < sptf.response_quantile_ms(1.0));
 }
 
 #[test]
@@ -316,19 +339,19 @@ fn nothing_waits_longer_than_the_age_limit_and_what_is_overdue() {
     let limited = |age_limit_ms| {
         let of = QueueSpecification {
             age_limit_ms,
-            ..policy(Policy::Sptf)
+            ..policy(QueuePolicy::Sptf)
         };
         closed(&mut tabled(), of, 32)
     };
     let (without, with) = (limited(None), limited(Some(400.0)));
     assert!(
-        without.response_ms(1.0) > 1000.0,
+        without.response_quantile_ms(1.0) > 1000.0,
         "{}",
-        without.response_ms(1.0)
+        without.response_quantile_ms(1.0)
     );
     // Behind at most the others that are overdue too, each served in a seek and a turn.
-    assert!(with.response_ms(1.0) < 400.0 + 32.0 * 24.0);
-    assert!(with.response_ms(1.0) < without.response_ms(1.0));
+    assert!(with.response_quantile_ms(1.0) < 400.0 + 32.0 * 24.0);
+    assert!(with.response_quantile_ms(1.0) < without.response_quantile_ms(1.0));
     assert!(
         with.mean_service_ms() > without.mean_service_ms(),
         "fairness has its price"

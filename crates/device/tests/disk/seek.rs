@@ -2,7 +2,7 @@
 //! average is taken over distances instead of over pairs of cylinders.
 
 use super::assert_close;
-use diskperf_device::disk::seek::{SeekCurve, SeekError, SeekSpecification};
+use diskperf_device::disk::seek::{SeekCurve, SeekCurveError, SeekSpecification};
 use diskperf_sim::Time;
 
 fn curve(specification: &SeekSpecification, cylinders: u32) -> SeekCurve {
@@ -21,7 +21,7 @@ fn a_table_is_linear_between_its_points() {
         (190, 13.0),
     ] {
         let expected = Time((ms * 1e6 + 0.5) as u64);
-        assert_eq!(curve.time(distance), expected, "over {distance}");
+        assert_eq!(curve.time_over(distance), expected, "over {distance}");
     }
 }
 
@@ -29,7 +29,7 @@ fn a_table_is_linear_between_its_points() {
 fn a_table_may_begin_late_jump_and_fall() {
     let points = vec![(4, 2.0), (5, 5.0), (6, 4.0)];
     let curve = curve(&SeekSpecification::Table { points }, 20);
-    let times = [1, 2, 4, 5, 6, 7, 10, 15].map(|far| curve.time(far).millis());
+    let times = [1, 2, 4, 5, 6, 7, 10, 15].map(|far| curve.time_over(far).millis());
     assert_eq!(times, [0.5, 1.0, 2.0, 5.0, 4.0, 3.0, 0.0, 0.0]);
 }
 
@@ -45,9 +45,9 @@ fn the_root_and_the_line_have_their_mean() {
         single_cylinder_ms: None,
     };
     let curve = curve(&hpl, 2000);
-    assert_close(curve.average().millis(), 6.30158, 1e-3);
-    assert_eq!(curve.time(100), Time(4_000_000));
-    assert_eq!(curve.time(600), Time(5_800_000));
+    assert_close(curve.average_time().millis(), 6.30158, 1e-3);
+    assert_eq!(curve.time_over(100), Time(4_000_000));
+    assert_eq!(curve.time_over(600), Time(5_800_000));
 }
 
 #[test]
@@ -64,15 +64,22 @@ fn three_points_have_their_average() {
             full_stroke_ms,
         };
         let curve = curve(&specification, cylinders);
-        assert_close(curve.average().millis(), average_ms, 1e-3);
-        assert_close(curve.time(1).millis(), single_cylinder_ms, 1e-6);
-        assert_close(curve.time(cylinders - 1).millis(), full_stroke_ms, 1e-3);
-        let rises = (1..cylinders - 1).all(|far| curve.time(far) <= curve.time(far + 1));
+        assert_close(curve.average_time().millis(), average_ms, 1e-3);
+        assert_close(curve.time_over(1).millis(), single_cylinder_ms, 1e-6);
+        assert_close(
+            curve.time_over(cylinders - 1).millis(),
+            full_stroke_ms,
+            1e-3,
+        );
+        let rises = (1..cylinders - 1).all(|far| curve.time_over(far) <= curve.time_over(far + 1));
         assert!(rises, "a longer way takes no less time");
     }
 }
 
-fn data_sheet(cylinders: u32, [single, average, full]: [f64; 3]) -> Result<SeekCurve, SeekError> {
+fn data_sheet(
+    cylinders: u32,
+    [single, average, full]: [f64; 3],
+) -> Result<SeekCurve, SeekCurveError> {
     let specification = SeekSpecification::DataSheet {
         single_cylinder_ms: single,
         average_ms: average,
@@ -93,10 +100,17 @@ fn a_data_sheet_has_its_three_times_to_the_nanosecond() {
         let curve = data_sheet(cylinders, times).expect("a curve");
         let [single, average, full] = times.map(|ms| Time((ms * 1e6) as u64));
         let near = |one: Time, other: Time| one.0.abs_diff(other.0) <= 2;
-        assert_eq!([curve.time(0), curve.time(1)], [Time::ZERO, single]);
-        assert!(near(curve.time(cylinders - 1), full), "{times:?}");
-        assert!(near(curve.average(), average), "{}", curve.average());
-        let rises = (1..cylinders - 1).all(|far| curve.time(far) <= curve.time(far + 1));
+        assert_eq!(
+            [curve.time_over(0), curve.time_over(1)],
+            [Time::ZERO, single]
+        );
+        assert!(near(curve.time_over(cylinders - 1), full), "{times:?}");
+        assert!(
+            near(curve.average_time(), average),
+            "{}",
+            curve.average_time()
+        );
+        let rises = (1..cylinders - 1).all(|far| curve.time_over(far) <= curve.time_over(far + 1));
         assert!(rises, "a longer way takes no less time");
     }
     // Minimum above average, average above maximum, faster over a longer way, and the same
@@ -107,7 +121,10 @@ fn a_data_sheet_has_its_three_times_to_the_nanosecond() {
         [5.0, 35.0, 35.0],
         [5.0, 6.0, 35.0],
     ] {
-        assert_eq!(data_sheet(842, times).err(), Some(SeekError::Shape));
+        assert_eq!(
+            data_sheet(842, times).err(),
+            Some(SeekCurveError::NotMonotonic)
+        );
     }
 }
 
@@ -121,7 +138,7 @@ fn a_data_sheet_of_few_cylinders_leaves_no_choice() {
     ] {
         let curve = data_sheet(cylinders, times).expect("a curve");
         let far = cylinders - 1;
-        let times = [far.min(1), far].map(|far| curve.time(far).millis());
+        let times = [far.min(1), far].map(|far| curve.time_over(far).millis());
         assert_eq!(times, expected, "{cylinders} cylinders");
     }
 }
@@ -137,7 +154,7 @@ fn a_third_of_the_stroke_is_the_mean_distance() {
         line_factor_ms: 0.003,
         single_cylinder_ms: None,
     };
-    let average = curve(&line, 2500).average();
+    let average = curve(&line, 2500).average_time();
     assert_eq!(average, Time((2501.0 / 3.0 * 3000.0) as u64));
 }
 
@@ -147,17 +164,26 @@ fn no_arm_moves_like_that() {
     let points = |points: &[(u32, f64)]| SeekSpecification::Table {
         points: points.to_vec(),
     };
-    assert_eq!(refused(points(&[])), SeekError::Empty);
-    assert_eq!(refused(points(&[(5, 1.0), (5, 2.0)])), SeekError::Order(5));
-    assert_eq!(refused(points(&[(5, -1.0)])), SeekError::Time(-1.0, 5));
+    assert_eq!(refused(points(&[])), SeekCurveError::EmptyTable);
+    assert_eq!(
+        refused(points(&[(5, 1.0), (5, 2.0)])),
+        SeekCurveError::TableOutOfOrder(5)
+    );
+    assert_eq!(
+        refused(points(&[(5, -1.0)])),
+        SeekCurveError::TimeOutOfRange(-1.0, 5)
+    );
     let falls = SeekSpecification::ThreePoints {
         single_cylinder_ms: 1.0,
         average_ms: 12.0,
         full_stroke_ms: 15.0,
     };
-    assert_eq!(refused(falls), SeekError::Shape);
+    assert_eq!(refused(falls), SeekCurveError::NotMonotonic);
     let endless = SeekSpecification::Constant {
         time_ms: f64::INFINITY,
     };
-    assert!(matches!(refused(endless), SeekError::Time(..)));
+    assert!(matches!(
+        refused(endless),
+        SeekCurveError::TimeOutOfRange(..)
+    ));
 }

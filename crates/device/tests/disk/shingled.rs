@@ -5,10 +5,12 @@
 use super::assert_close;
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::DeviceSpecification;
-use diskperf_device::disk::cache::Extent;
+use diskperf_device::disk::cache::SectorExtent;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::shingled::{Piece, Shingled, ShingledSpecification, Step};
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::shingled::{
+    CleaningStep, ShingleMap, ShingledPiece, ShingledSpecification,
+};
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Operation, Request, Requests, moment};
 use diskperf_sim::{Streams, Time};
 use diskperf_spans::Stage;
@@ -20,17 +22,17 @@ const SECTORS: u64 = 1000;
 fn small() -> ShingledSpecification {
     ShingledSpecification {
         band_sectors: 40,
-        cache_sectors: 120,
-        map_extents: 16,
-        idle_ms: 1000.0,
-        stream_sectors: 20,
-        step_sectors: 7,
+        media_cache_sectors: 120,
+        map_extents_max: 16,
+        cleaning_idle_ms: 1000.0,
+        stream_sectors_min: 20,
+        cleaning_step_sectors: 7,
     }
 }
 
 /// What is on the medium, in versions; what should be read; and what cleaning holds.
 struct Medium {
-    map: Shingled,
+    map: ShingleMap,
     places: BTreeMap<(bool, u64), u64>,
     right: BTreeMap<u64, u64>,
     version: u64,
@@ -41,7 +43,7 @@ struct Medium {
 impl Medium {
     fn new(of: ShingledSpecification) -> Self {
         Self {
-            map: Shingled::new(of, SECTORS),
+            map: ShingleMap::new(of, SECTORS),
             places: BTreeMap::new(),
             right: BTreeMap::new(),
             version: 0,
@@ -50,36 +52,36 @@ impl Medium {
     }
 
     fn write(&mut self, first: u64, sectors: u64) {
-        let of = Extent {
-            first,
-            end: (first + sectors).min(SECTORS),
+        let of = SectorExtent {
+            first_sector: first,
+            end_sector: (first + sectors).min(SECTORS),
         };
-        while self.map.must_clean(of) {
+        while self.map.must_clean_before_write(of) {
             self.clean();
         }
         let mut pieces = Vec::new();
-        self.map.write(of, &mut |piece| pieces.push(piece));
-        let mut sector = of.first;
+        self.map.write_extent(of, &mut |piece| pieces.push(piece));
+        let mut sector = of.first_sector;
         for piece in pieces {
-            for place in piece.first..piece.first + u64::from(piece.sectors) {
+            for place in piece.first_sector..piece.first_sector + u64::from(piece.sector_count) {
                 self.version += 1;
-                self.places.insert((piece.cached, place), self.version);
+                self.places.insert((piece.is_cached, place), self.version);
                 self.right.insert(sector, self.version);
                 sector += 1;
             }
         }
-        assert_eq!(sector, of.end, "each sector is written once");
+        assert_eq!(sector, of.end_sector, "each sector is written once");
     }
 
     /// The versions that a read of these sectors gets.
-    fn read(&self, of: Extent) -> Vec<u64> {
+    fn read(&self, of: SectorExtent) -> Vec<u64> {
         let mut found = Vec::new();
-        self.map.pieces(
+        self.map.split_into_pieces(
             of,
-            |Piece {
-                 cached,
-                 first,
-                 sectors,
+            |ShingledPiece {
+                 is_cached: cached,
+                 first_sector: first,
+                 sector_count: sectors,
              }| {
                 for place in first..first + u64::from(sectors) {
                     found.push(self.places.get(&(cached, place)).copied().unwrap_or(0));
@@ -91,24 +93,27 @@ impl Medium {
 
     /// One step of cleaning; the band is written with what is right when its reads are over.
     fn clean(&mut self) {
-        let Step { piece, write } = self.map.next_step();
+        let CleaningStep {
+            piece,
+            is_write: write,
+        } = self.map.next_cleaning_step();
         if write {
-            for place in piece.first..piece.first + u64::from(piece.sectors) {
-                let now = self.read(Extent {
-                    first: place,
-                    end: place + 1,
+            for place in piece.first_sector..piece.first_sector + u64::from(piece.sector_count) {
+                let now = self.read(SectorExtent {
+                    first_sector: place,
+                    end_sector: place + 1,
                 })[0];
                 self.places.insert((false, place), now);
                 self.held.push(place);
             }
         }
-        self.map.step_done();
+        self.map.complete_cleaning_step();
     }
 
     fn check(&self) {
-        let all = Extent {
-            first: 0,
-            end: SECTORS,
+        let all = SectorExtent {
+            first_sector: 0,
+            end_sector: SECTORS,
         };
         let found = self.read(all);
         assert_eq!(found.len() as u64, SECTORS, "each sector is in one place");
@@ -134,16 +139,19 @@ fn what_was_written_last_is_found_whatever_is_cleaned_meanwhile() {
                     medium.write(next % 960 / 40 * 40, sectors);
                     next += 40;
                 }
-                2 if medium.map.is_dirty() => medium.clean(),
+                2 if medium.map.has_cached_extents() => medium.clean(),
                 _ => medium.write(draws.below(SECTORS - 1), 1 + draws.below(12)),
             }
             medium.check();
         }
-        while medium.map.is_dirty() {
+        while medium.map.has_cached_extents() {
             medium.clean();
         }
         medium.check();
-        assert_eq!((medium.map.extents(), medium.map.used_sectors()), (0, 0));
+        assert_eq!(
+            (medium.map.extent_count(), medium.map.used_sectors()),
+            (0, 0)
+        );
     }
 }
 
@@ -154,26 +162,26 @@ fn the_map_holds_no_more_than_it_has_places_for() {
     println!("seed {SEED}");
     let mut draws = Streams::new(SEED).stream("places");
     for _ in 0..60 {
-        let mut map = Shingled::new(small(), SECTORS);
+        let mut map = ShingleMap::new(small(), SECTORS);
         let (mut kept, mut fullest) = (0, 0);
         for _ in 0..400 {
             let first = draws.below(SECTORS - 60);
             let kind = draws.below(10);
-            let of = |first: u64, sectors: u64| Extent {
-                first,
-                end: first + sectors,
+            let of = |first: u64, sectors: u64| SectorExtent {
+                first_sector: first,
+                end_sector: first + sectors,
             };
             match kind {
                 0..3 => {
-                    let before = map.extents();
-                    map.forget(of(first, 1 + draws.below(3)));
-                    kept += usize::from(before == 16 && map.extents() == 16);
+                    let before = map.extent_count();
+                    map.discard(of(first, 1 + draws.below(3)));
+                    kept += usize::from(before == 16 && map.extent_count() == 16);
                 }
                 3 => write_when_possible(&mut map, of(first / 40 * 40, 20 + draws.below(30))),
                 4 => write_when_possible(&mut map, of(first, 40 + draws.below(20))),
                 _ => write_when_possible(&mut map, of(first, 1 + draws.below(12))),
             }
-            fullest = fullest.max(map.extents());
+            fullest = fullest.max(map.extent_count());
         }
         assert!(fullest <= 16, "{fullest} extents");
         println!("at most {fullest} extents, {kept} requests while it was full");
@@ -183,24 +191,36 @@ fn the_map_holds_no_more_than_it_has_places_for() {
         band_sectors: SECTORS as u32,
         ..small()
     };
-    let mut map = Shingled::new(one_band, SECTORS);
-    map.write(Extent { first: 1, end: 100 }, &mut |_| ());
+    let mut map = ShingleMap::new(one_band, SECTORS);
+    map.write_extent(
+        SectorExtent {
+            first_sector: 1,
+            end_sector: 100,
+        },
+        &mut |_| (),
+    );
     for first in (3..97).step_by(3) {
         let end = first + 1;
-        map.forget(Extent { first, end });
+        map.discard(SectorExtent {
+            first_sector: first,
+            end_sector: end,
+        });
     }
-    assert_eq!(map.extents(), 16);
+    assert_eq!(map.extent_count(), 16);
     // What frees places is dropped all the same.
-    map.forget(Extent { first: 1, end: 100 });
-    assert_eq!(map.extents(), 0);
+    map.discard(SectorExtent {
+        first_sector: 1,
+        end_sector: 100,
+    });
+    assert_eq!(map.extent_count(), 0);
 }
 
-fn write_when_possible(map: &mut Shingled, of: Extent) {
-    while map.must_clean(of) {
-        map.next_step();
-        map.step_done();
+fn write_when_possible(map: &mut ShingleMap, of: SectorExtent) {
+    while map.must_clean_before_write(of) {
+        map.next_cleaning_step();
+        map.complete_cleaning_step();
     }
-    map.write(of, &mut |_| ());
+    map.write_extent(of, &mut |_| ());
 }
 
 /// Expectation 45: as many extents of one band as there are take one cleaning.
@@ -211,10 +231,10 @@ fn a_band_is_cleaned_once_for_all_its_extents() {
         medium.write(sector, 1);
     }
     medium.write(5, 1);
-    while medium.map.is_dirty() {
+    while medium.map.has_cached_extents() {
         medium.clean();
     }
-    assert_eq!(medium.map.counters().bands_cleaned, 2);
+    assert_eq!(medium.map.counters().cleaned_band_count, 2);
     // Expectation 44: (band + what it was for) over what was written.
     assert_eq!(medium.map.counters().cleaned_sectors, 80);
 }
@@ -228,27 +248,33 @@ fn cleaning_the_oldest_drops_what_theory_says() {
     const ROUNDS: u64 = 200;
     let of = ShingledSpecification {
         band_sectors: 4096,
-        cache_sectors: 100_000,
-        map_extents: 1 << 20,
-        step_sectors: 4096,
+        media_cache_sectors: 100_000,
+        map_extents_max: 1 << 20,
+        cleaning_step_sectors: 4096,
         ..small()
     };
     println!("seed {SEED}");
     let mut draws = Streams::new(SEED).stream("extents");
     let (mut dropped, mut cleaned) = (0, 0);
     for _ in 0..ROUNDS {
-        let mut map = Shingled::new(of, 4096 * BANDS);
-        while (map.extents() as u64) < EXTENTS {
+        let mut map = ShingleMap::new(of, 4096 * BANDS);
+        while (map.extent_count() as u64) < EXTENTS {
             let first = draws.below(2048 * BANDS) * 2;
             let end = first + 1;
-            map.write(Extent { first, end }, &mut |_| ());
+            map.write_extent(
+                SectorExtent {
+                    first_sector: first,
+                    end_sector: end,
+                },
+                &mut |_| (),
+            );
         }
         clean_band(&mut map);
-        dropped += EXTENTS - map.extents() as u64;
-        while map.is_dirty() {
+        dropped += EXTENTS - map.extent_count() as u64;
+        while map.has_cached_extents() {
             clean_band(&mut map);
         }
-        cleaned += map.counters().bands_cleaned;
+        cleaned += map.counters().cleaned_band_count;
     }
     let mean = |sum: u64| sum as f64 / ROUNDS as f64;
     let theory = 1.0 + (EXTENTS - 1) as f64 / BANDS as f64;
@@ -257,11 +283,11 @@ fn cleaning_the_oldest_drops_what_theory_says() {
     assert_close(mean(cleaned), distinct, 0.01);
 }
 
-fn clean_band(map: &mut Shingled) {
-    let before = map.counters().bands_cleaned;
-    while map.counters().bands_cleaned == before {
-        map.next_step();
-        map.step_done();
+fn clean_band(map: &mut ShingleMap) {
+    let before = map.counters().cleaned_band_count;
+    while map.counters().cleaned_band_count == before {
+        map.next_cleaning_step();
+        map.complete_cleaning_step();
     }
 }
 
@@ -296,13 +322,13 @@ impl Host {
         request.spans.issue(moment(self.now));
         let id = self.requests.issue(request);
         let begun = self.now;
-        self.disk.take(self.now, &mut self.requests, id);
-        while !self.disk.has_done() {
+        self.disk.accept_request(self.now, &mut self.requests, id);
+        while !self.disk.has_completed_requests() {
             self.now = self.disk.next_event().expect("a command is under way");
             self.disk.advance(self.now, &mut self.requests);
         }
-        let id = self.disk.take_done().expect("one is done");
-        let request = self.requests.take(id);
+        let id = self.disk.take_completed_request().expect("one is done");
+        let request = self.requests.take_request(id);
         let (from, to) = (request.spans.issued(), request.spans.marked());
         let (mut all, mut cleaning) = (0, 0);
         request.spans.between(from, to, |stage, ns| {
@@ -328,9 +354,11 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
         ("media_cache_extents", "3000"),
         ("write_cache_extents", "16"),
     ]);
-    let sectors = Disk::new(&of, Turn::ZERO).expect("a disk").sectors();
+    let sectors = Disk::new(&of, RotationAngle::ZERO)
+        .expect("a disk")
+        .sectors();
     let mut host = Host {
-        disk: Disk::new(&of, Turn::ZERO).expect("a disk"),
+        disk: Disk::new(&of, RotationAngle::ZERO).expect("a disk"),
         requests: Requests::default(),
         now: Time::ZERO,
     };
@@ -352,33 +380,33 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
     let (fast, _) = write_many(&mut host, 2500);
     let cleaned_before = host
         .disk
-        .shingled()
+        .shingle_map()
         .expect("bands")
         .counters()
-        .bands_cleaned;
+        .cleaned_band_count;
     assert_eq!(cleaned_before, 0, "there is room for all");
     write_many(&mut host, 600);
     let begun = host
         .disk
-        .shingled()
+        .shingle_map()
         .expect("bands")
         .counters()
-        .bands_cleaned;
+        .cleaned_band_count;
     let (slow, cleaning) = write_many(&mut host, 60);
     let bands = host
         .disk
-        .shingled()
+        .shingle_map()
         .expect("bands")
         .counters()
-        .bands_cleaned
+        .cleaned_band_count
         - begun;
-    let state = host.disk.media_cache().expect("bands");
-    assert_eq!(state.bands_cleaned, begun + bands);
-    assert_eq!(state.most_extents, 3000);
+    let state = host.disk.media_cache_state().expect("bands");
+    assert_eq!(state.cleaned_band_count, begun + bands);
+    assert_eq!(state.extents_max, 3000);
     // Each band is read and written whole: most of the time goes there.
-    assert!(state.cleaned_bytes >= state.bands_cleaned * (30 << 20));
-    assert!(state.cleaning < host.now && state.cleaning > Time::from_millis(60 * 100));
-    assert!(state.extents > 2900 && state.used_bytes < state.room_bytes);
+    assert!(state.cleaned_bytes >= state.cleaned_band_count * (30 << 20));
+    assert!(state.cleaning_time < host.now && state.cleaning_time > Time::from_millis(60 * 100));
+    assert!(state.extent_count > 2900 && state.used_bytes < state.capacity_bytes);
     // Each band is read and written: twice 30 MiB at 150 to 190 MB/s.
     let band_ms = 60.0 * slow / bands as f64;
     println!(
@@ -388,8 +416,8 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
     assert!(fast < 1.0 && slow > 100.0 && cleaning > 0.5 * slow);
     // A band a half second: an hour cleans all.
     host.pause(Time::from_millis(3_600_000));
-    let map = host.disk.shingled().expect("bands");
-    assert_eq!((map.extents(), map.is_dirty()), (0, false));
+    let map = host.disk.shingle_map().expect("bands");
+    assert_eq!((map.extent_count(), map.has_cached_extents()), (0, false));
     let (again, _) = write_many(&mut host, 1000);
     assert!(again < 1.0, "{again}");
 }
@@ -398,7 +426,7 @@ fn random_writes_fall_off_a_cliff_and_recover_when_idle() {
 fn a_stream_goes_to_its_bands_and_is_read_in_order() {
     let of = disk(&[]);
     let mut host = Host {
-        disk: Disk::new(&of, Turn::ZERO).expect("a disk"),
+        disk: Disk::new(&of, RotationAngle::ZERO).expect("a disk"),
         requests: Requests::default(),
         now: Time::ZERO,
     };
@@ -414,7 +442,7 @@ fn a_stream_goes_to_its_bands_and_is_read_in_order() {
     let begun = write(&mut host, 0..400);
     let ended = write(&mut host, 400..1200);
     let rate = 800.0 * 1.048_576 / (ended - begun).seconds();
-    let counters = host.disk.shingled().expect("bands").counters();
+    let counters = host.disk.shingle_map().expect("bands").counters();
     println!("{rate:.1} MB/s, {counters:?}");
     // Facts 4.2: 180 to 190 MB/s outside.
     assert!((178.0..192.0).contains(&rate), "{rate}");

@@ -3,7 +3,7 @@
 use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::{Disk, DiskSpecification};
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_sim::{Stream, Streams, Time};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ struct Seen {
 impl Host {
     fn new(of: &DiskSpecification) -> Self {
         Self {
-            disk: Disk::new(of, Turn::ZERO).expect("a disk"),
+            disk: Disk::new(of, RotationAngle::ZERO).expect("a disk"),
             requests: Requests::default(),
             now: Time::ZERO,
             of: BTreeMap::new(),
@@ -68,8 +68,8 @@ impl Host {
         };
         request.spans.issue(moment(self.now));
         let id: RequestId = self.requests.issue(request);
-        self.of.insert(id.place(), (number, self.now));
-        self.disk.take(self.now, &mut self.requests, id);
+        self.of.insert(id.slot(), (number, self.now));
+        self.disk.accept_request(self.now, &mut self.requests, id);
     }
 
     fn run(&mut self, loads: &mut [(u32, Load)], time: Time) -> Vec<Seen> {
@@ -80,13 +80,13 @@ impl Host {
             }
         }
         while self.now < time {
-            while !self.disk.has_done() {
+            while !self.disk.has_completed_requests() {
                 self.now = self.disk.next_event().expect("a command is under way");
                 self.disk.advance(self.now, &mut self.requests);
             }
-            let id = self.disk.take_done().expect("one is done");
-            let (number, issued) = self.of.remove(&id.place()).expect("asked for");
-            let request = self.requests.take(id);
+            let id = self.disk.take_completed_request().expect("one is done");
+            let (number, issued) = self.of.remove(&id.slot()).expect("asked for");
+            let request = self.requests.take_request(id);
             let seen = &mut seen[number];
             seen.sectors += u64::from(request.sectors);
             seen.requests += 1;

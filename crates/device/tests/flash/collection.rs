@@ -8,25 +8,25 @@ use diskperf_spans::Stage;
 fn steady(depth: u32) -> FlashSpecification {
     let mut specification = toy();
     let geometry = &mut specification.geometry;
-    (geometry.channels, geometry.dies_per_channel) = (4, 2);
-    (geometry.planes, geometry.pages_per_word_line) = (2, 3);
-    (geometry.word_lines, geometry.blocks) = (32, 160);
-    specification.times.read = vec![us(45.0); 3];
-    specification.cache_program = true;
-    specification.cache_read = true;
-    specification.reads_during_data_in = true;
+    (geometry.channel_count, geometry.dies_per_channel) = (4, 2);
+    (geometry.planes_per_die, geometry.pages_per_word_line) = (2, 3);
+    (geometry.word_lines_per_block, geometry.blocks_per_plane) = (32, 160);
+    specification.times.read_time_by_page = vec![us(45.0); 3];
+    specification.has_cache_program = true;
+    specification.has_cache_read = true;
+    specification.allows_reads_during_data_in = true;
     specification.suspension = suspending(16);
     specification.buffer = buffered(96, true);
     specification.journal.changes_per_page = 1 << 20;
     let units = 8 * 6 * 32;
-    let layer = &mut specification.layer;
-    (layer.soft_free, layer.hard_free) = (6, 3);
+    let layer = &mut specification.translation;
+    (layer.soft_free_superblocks, layer.hard_free_superblocks) = (6, 3);
     // No spare are free superblocks, one fewer than the soft threshold; the two open ones,
     // half full in the mean; and of the victim what was copied, half of it in the mean.
-    let closed = 160.0 - (f64::from(layer.soft_free) - 1.0) - 1.0 - 0.5;
+    let closed = 160.0 - (f64::from(layer.soft_free_superblocks) - 1.0) - 1.0 - 0.5;
     layer.logical_units = (closed * f64::from(units) * 0.9) as u32;
-    (layer.past, layer.filled) = (Past::Random, layer.logical_units);
-    layer.dies_erasing = 8;
+    (layer.precondition, layer.filled_share) = (Past::Random, layer.logical_units);
+    layer.dies_erasing_max = 8;
     specification.interface.queue_depth = depth;
     specification
 }
@@ -66,10 +66,10 @@ fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> F
         } else {
             read += 1;
         }
-        assert!(host.flash().ftl().free_superblocks() > 0);
+        assert!(host.flash().translation_layer().free_superblocks() > 0);
         ask(&mut host);
     }
-    host.flash().ftl().check().expect("sound");
+    host.flash().translation_layer().check().expect("sound");
     Found {
         amplification: host.flash().traffic().since(&settled).amplification(),
         longest,
@@ -110,7 +110,7 @@ fn paced_writes_wait_for_a_few_programs() {
 #[test]
 fn writing_in_order_amplifies_nothing() {
     let mut specification = steady(8);
-    specification.layer.past = Past::Fresh;
+    specification.translation.precondition = Past::Fresh;
     let mut host = new_host(&specification);
     let sectors = host.flash().sectors() / 48 * 48;
     for _ in 0..3 {

@@ -34,7 +34,7 @@ fn assert_ends(found: &[f64], expected: &[f64]) {
 #[test]
 fn a_look_up_in_the_hosts_memory_is_before_each_read() {
     let mut specification = toy();
-    specification.map_lookup = us(1.5);
+    specification.map_lookup_time = us(1.5);
     let mut host = written(&specification, 1);
     let read = host.one(READ, 0, 1);
     let looked_up = read.time_in(Stage::MapMiss);
@@ -55,7 +55,7 @@ fn reads_of_a_die_wait_for_each_other() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
     let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 108.192]);
-    specification.cache_read = true;
+    specification.has_cache_read = true;
     let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 104.096]);
 }
@@ -68,7 +68,7 @@ fn dies_share_a_channel() {
     let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 58.192]);
     specification.geometry.dies_per_channel = 1;
-    specification.geometry.channels = 2;
+    specification.geometry.channel_count = 2;
     let ends = ends_of(&mut written(&specification, 2), &script);
     assert_ends(&ends, &[54.096, 54.096]);
 }
@@ -76,14 +76,14 @@ fn dies_share_a_channel() {
 #[test]
 fn planes_sense_the_same_page_together() {
     let mut specification = toy();
-    specification.geometry.planes = 2;
+    specification.geometry.planes_per_die = 2;
     let same = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
     let other = [(0.0, READ, 0, 1), (0.0, READ, 3, 1)];
     let mut host = written_by(&specification, (2, 2));
     // One command, so that both are there when the die begins.
     assert_ends(&ends_of(&mut host, &[(0.0, READ, 0, 2)]), &[58.192]);
     assert_ends(&ends_of(&mut host, &other), &[54.096, 108.192]);
-    specification.independent_planes = true;
+    specification.has_independent_planes = true;
     let mut host = written_by(&specification, (2, 2));
     assert_ends(&ends_of(&mut host, &same), &[54.096, 58.192]);
     assert_ends(&ends_of(&mut host, &other), &[54.096, 58.192]);
@@ -95,13 +95,13 @@ fn programs_share_channels_and_dies() {
     let script = [(0.0, WRITE, 0, 1), (0.0, WRITE, 1, 1)];
     let ends = |of: &FlashSpecification| ends_of(&mut new_host(of), &script);
     assert_ends(&ends(&specification), &[504.096, 1008.192]);
-    specification.cache_program = true;
+    specification.has_cache_program = true;
     assert_ends(&ends(&specification), &[504.096, 1004.096]);
-    specification.cache_program = false;
+    specification.has_cache_program = false;
     specification.geometry.dies_per_channel = 2;
     assert_ends(&ends(&specification), &[504.096, 508.192]);
     specification.geometry.dies_per_channel = 1;
-    specification.geometry.planes = 2;
+    specification.geometry.planes_per_die = 2;
     let ends = ends_of(&mut new_host(&specification), &[(0.0, WRITE, 0, 2)]);
     assert_ends(&ends, &[508.192]);
 }
@@ -110,7 +110,7 @@ fn programs_share_channels_and_dies() {
 fn a_word_line_is_programmed_at_once_and_the_buffer_serves_it_until_then() {
     let mut specification = toy();
     specification.geometry.pages_per_word_line = 3;
-    specification.times.read = [40.0, 50.0, 60.0].map(us).to_vec();
+    specification.times.read_time_by_page = [40.0, 50.0, 60.0].map(us).to_vec();
     let mut host = new_host(&specification);
     let script = [(0.0, WRITE, 0, 3), (100.0, READ, 1, 1)];
     assert_ends(&ends_of(&mut host, &script), &[512.288, 100.0]);
@@ -137,7 +137,7 @@ fn behind_a_program(specification: &FlashSpecification, reads: &[f64]) -> (Vec<f
             .map(|(number, at)| (*at, READ, number as u64, 1)),
     );
     let ends = ends_of(&mut host, &script);
-    (ends[1..].to_vec(), ends[0], host.flash().suspensions())
+    (ends[1..].to_vec(), ends[0], host.flash().suspension_count())
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_program_stops_for_reads_and_goes_on() {
 #[test]
 fn a_die_may_sense_while_the_data_of_a_program_come() {
     let mut specification = toy();
-    specification.reads_during_data_in = true;
+    specification.allows_reads_during_data_in = true;
     specification.suspension = suspending(16);
     let (reads, program, _) = behind_a_program(&specification, &[2.0]);
     assert_ends(&reads, &[56.096]);
@@ -188,17 +188,17 @@ fn erasing(specification: &FlashSpecification) -> Drive {
     let mut host = written(specification, 1);
     for number in 0.. {
         host.one(WRITE, 1 + number % 2, 1);
-        if host.flash().ftl().wants_collection() {
+        if host.flash().translation_layer().wants_collection() {
             break;
         }
     }
-    assert_eq!(host.flash().ftl().traffic().erases, 0);
+    assert_eq!(host.flash().translation_layer().traffic().erases, 0);
     host
 }
 
 fn erased_after(host: &mut Drive) -> f64 {
     let begun = host.now();
-    while host.flash().ftl().traffic().erases == 0 {
+    while host.flash().translation_layer().traffic().erases == 0 {
         assert!(host.step(), "the erase ends");
     }
     (host.now() - begun).0 as f64 / 1000.0
@@ -243,9 +243,9 @@ fn what_was_never_written_touches_no_die() {
 fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
     let mut specification = toy();
     specification.buffer = buffered(16, false);
-    specification.geometry.planes = 4;
+    specification.geometry.planes_per_die = 4;
     let mut host = new_host(&specification);
-    assert!(host.flash().keeps_writes());
+    assert!(host.flash().has_volatile_cache());
     // In the buffer, with nothing to do but wait.
     assert_ends(&ends_of(&mut host, &[(0.0, WRITE, 0, 1)]), &[0.0]);
     assert_eq!(host.flash().traffic().host, 0);
@@ -268,7 +268,7 @@ fn a_buffer_without_protection_is_programmed_and_journalled_by_a_flush() {
 #[test]
 fn a_flush_of_a_drive_that_writes_in_place_ends_with_its_buffer() {
     let mut specification = toy();
-    specification.in_place = true;
+    specification.writes_in_place = true;
     specification.buffer = buffered(16, false);
     let mut host = new_host(&specification);
     for sector in 0..3 {
@@ -302,7 +302,7 @@ fn a_protected_buffer_makes_a_flush_a_command() {
     let mut specification = toy();
     specification.buffer = buffered(16, true);
     let mut host = new_host(&specification);
-    assert!(!host.flash().keeps_writes());
+    assert!(!host.flash().has_volatile_cache());
     let script = [
         (0.0, WRITE, 0, 4),
         (0.0, Operation::Flush, 0, 0),
@@ -315,7 +315,7 @@ fn a_protected_buffer_makes_a_flush_a_command() {
 fn a_forced_write_is_durable_when_it_is_done() {
     let mut specification = toy();
     specification.buffer = buffered(16, false);
-    specification.geometry.planes = 2;
+    specification.geometry.planes_per_die = 2;
     let mut host = new_host(&specification);
     let ends = ends_of(&mut host, &[(0.0, FUA, 5, 1)]);
     // Its own program, and the journal's.
@@ -341,7 +341,7 @@ fn sata_flushes_alone_and_nvme_among_others() {
         ends_of(&mut host, &script)
     };
     let nvme = ends(&specification);
-    specification.interface.flush = FlushOrder::Drains;
+    specification.interface.flush_order = FlashFlushOrder::DrainsQueue;
     let sata = ends(&specification);
     assert!(nvme[2] < nvme[1], "{nvme:?}");
     assert!(sata[2] > sata[1], "{sata:?}");
@@ -352,7 +352,7 @@ fn sata_flushes_alone_and_nvme_among_others() {
 fn overwrites_of_what_waits_are_one_program() {
     let mut specification = toy();
     specification.buffer = buffered(64, false);
-    specification.geometry.planes = 8;
+    specification.geometry.planes_per_die = 8;
     let mut host = new_host(&specification);
     for number in 0..70 {
         host.one(WRITE, number % 7, 1);
@@ -369,12 +369,12 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
     // A die programs 64 KiB in as long as 500 MB/s take, and takes its data meanwhile.
     specification.geometry.page_bytes = 65_536;
     (
-        specification.geometry.word_lines,
-        specification.layer.logical_units,
+        specification.geometry.word_lines_per_block,
+        specification.translation.logical_units,
     ) = (1024, 100_000);
-    specification.cache_program = true;
+    specification.has_cache_program = true;
     specification.channel.bytes_per_s = f64::INFINITY;
-    specification.times.program = us(65_536.0 / 500.0);
+    specification.times.program_time = us(65_536.0 / 500.0);
     specification.buffer = buffered(16_384, false);
     specification.interface.link.write_bytes_per_s = 2e9;
     let mut host = new_host(&specification);
@@ -403,13 +403,21 @@ fn time_scales() {
     let doubled = |time: &mut Time| time.0 *= 2;
     let mut specification = toy();
     specification.suspension = suspending(3);
-    specification.cache_read = true;
+    specification.has_cache_read = true;
     let reads = [100.0, 130.0, 180.0, 300.0, 310.0];
     let (once, program, _) = behind_a_program(&specification, &reads);
-    specification.times.read.iter_mut().for_each(doubled);
-    doubled(&mut specification.times.program);
+    specification
+        .times
+        .read_time_by_page
+        .iter_mut()
+        .for_each(doubled);
+    doubled(&mut specification.times.program_time);
     let rule = specification.suspension.as_mut().expect("it stops");
-    for time in [&mut rule.program, &mut rule.erase, &mut rule.resume] {
+    for time in [
+        &mut rule.program_suspend_time,
+        &mut rule.erase_suspend_time,
+        &mut rule.resume_time,
+    ] {
         doubled(time);
     }
     specification.channel.bytes_per_s /= 2.0;

@@ -3,7 +3,7 @@
 
 use diskperf_catalogue::{Catalogue, Component, DataSheetExpectation, Figure, Setting};
 use diskperf_device::DeviceSpecification;
-use diskperf_device::expected::flash::{SEED, measured};
+use diskperf_device::expected::flash::{LOAD_SEED, run_experiment};
 use diskperf_device::flash::specification::FlashSpecification;
 
 /// The drive with other values of its keys, as the command line gives them.
@@ -20,7 +20,7 @@ fn off_share(drive: &str, expected: &DataSheetExpectation) -> (f64, String) {
         panic!("{drive}: {:?} is of a disk", expected.figure);
     };
     let specification = set(drive, &expected.drive_settings());
-    let found = measured(&specification, figure.into(), expected.depth).figure(figure);
+    let found = run_experiment(&specification, figure.into(), expected.depth).figure_value(figure);
     let by = found / expected.expected_value - 1.0;
     let line = format!(
         "{drive} {figure:?} at {}: {found:.2} for {:.2}, {:+.1} %: {}",
@@ -68,7 +68,7 @@ fn expectations_are_of_drives_of_the_catalogue() {
 
 #[test]
 fn drives_do_what_is_expected_of_them() {
-    println!("seed {SEED}");
+    println!("seed {LOAD_SEED}");
     let catalogue = Catalogue::embedded();
     let mut missed = Vec::new();
     for drive in drives() {

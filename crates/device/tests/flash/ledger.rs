@@ -12,23 +12,23 @@ const REQUESTS: u32 = 400;
 pub(super) fn drawn(draws: &mut Stream) -> FlashSpecification {
     let mut specification = toy();
     let geometry = &mut specification.geometry;
-    geometry.channels = 1 + draws.below(3) as u32;
+    geometry.channel_count = 1 + draws.below(3) as u32;
     geometry.dies_per_channel = 1 + draws.below(3) as u32;
-    geometry.planes = 1 << draws.below(3);
+    geometry.planes_per_die = 1 << draws.below(3);
     geometry.pages_per_word_line = 1 + draws.below(3) as u32;
     geometry.page_bytes = 4096 << draws.below(2);
-    geometry.word_lines = 6 + draws.below(4) as u32;
-    geometry.blocks = 14 + draws.below(6) as u32;
+    geometry.word_lines_per_block = 6 + draws.below(4) as u32;
+    geometry.blocks_per_plane = 14 + draws.below(6) as u32;
     geometry.page_spare_bytes = 512;
     let pages = geometry.pages_per_word_line as usize;
-    specification.times.read = (0..pages)
+    specification.times.read_time_by_page = (0..pages)
         .map(|page| us(40.0 + 10.0 * page as f64))
         .collect();
     let mut flag = || draws.chance(0.5);
-    specification.independent_planes = flag();
-    specification.cache_read = flag();
-    specification.cache_program = flag();
-    specification.reads_during_data_in = flag();
+    specification.has_independent_planes = flag();
+    specification.has_cache_read = flag();
+    specification.has_cache_program = flag();
+    specification.allows_reads_during_data_in = flag();
     specification.suspension = flag().then(|| suspending(3)).flatten();
     let protected = flag();
     let program_units = specification.geometry.program_units();
@@ -38,32 +38,36 @@ pub(super) fn drawn(draws: &mut Stream) -> FlashSpecification {
         _ => buffered(4 * program_units, protected),
     };
     specification.retry_share = 0.1;
-    specification.decode = us(3.0);
+    specification.decode_time = us(3.0);
     specification.journal.changes_per_page = 1 + draws.below(30) as u32;
-    specification.interface.flush = match draws.chance(0.5) {
-        true => FlushOrder::Drains,
-        false => FlushOrder::Queues,
+    specification.interface.flush_order = match draws.chance(0.5) {
+        true => FlashFlushOrder::DrainsQueue,
+        false => FlashFlushOrder::QueuesWrites,
     };
     let interface = &mut specification.interface;
-    (interface.submission, interface.command) = (us(1.0), us(2.0));
-    (interface.processing, interface.completion) = (us(5.0), us(3.0));
+    (interface.submission_time, interface.command_time) = (us(1.0), us(2.0));
+    (
+        interface.processing_time_per_unit,
+        interface.completion_time,
+    ) = (us(5.0), us(3.0));
     interface.queue_depth = 1 + draws.below(32) as u32;
-    interface.most_units = 1 + draws.below(16) as u32;
+    interface.request_units_max = 1 + draws.below(16) as u32;
     (
         interface.link.read_bytes_per_s,
         interface.link.write_bytes_per_s,
     ) = (1e9, 0.8e9);
-    interface.link.full_duplex = draws.chance(0.5);
-    interface.link.command = us(2.9);
+    interface.link.is_full_duplex = draws.chance(0.5);
+    interface.link.command_overhead = us(2.9);
     let geometry = &specification.geometry;
-    let superblock = geometry.dies() * geometry.program_units() * geometry.word_lines;
-    let layer = &mut specification.layer;
+    let superblock =
+        geometry.die_count() * geometry.program_units() * geometry.word_lines_per_block;
+    let layer = &mut specification.translation;
     layer.wear_threshold = draws.chance(0.3).then_some(3);
-    (layer.soft_free, layer.hard_free) = (4, 3);
-    layer.dies_erasing = 1 + draws.below(4) as u32;
-    layer.logical_units = superblock * (geometry.blocks - 9);
-    layer.past = [Past::Fresh, Past::Sequential, Past::Random][draws.below(3) as usize];
-    layer.filled = layer.logical_units / (1 + draws.below(2) as u32);
+    (layer.soft_free_superblocks, layer.hard_free_superblocks) = (4, 3);
+    layer.dies_erasing_max = 1 + draws.below(4) as u32;
+    layer.logical_units = superblock * (geometry.blocks_per_plane - 9);
+    layer.precondition = [Past::Fresh, Past::Sequential, Past::Random][draws.below(3) as usize];
+    layer.filled_share = layer.logical_units / (1 + draws.below(2) as u32);
     specification
 }
 
@@ -82,7 +86,7 @@ fn load(host: &mut Drive, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>)
     let sectors = host.flash().sectors();
     let (mut asked, mut done) = (0, 0);
     while done < REQUESTS {
-        if asked < REQUESTS && host.flash().takes_requests() {
+        if asked < REQUESTS && host.flash().can_accept_request() {
             let operation = operation(draws);
             let count = match operation {
                 Operation::Flush => 0,
@@ -95,13 +99,13 @@ fn load(host: &mut Drive, draws: &mut Stream, stages: &mut BTreeMap<Stage, u64>)
         let pause = us(draws.below(200) as f64);
         let until = host.now() + pause;
         host.run_until(until);
-        let is_stuck = !host.flash().takes_requests() && host.flash().next_event().is_none();
+        let is_stuck = !host.flash().can_accept_request() && host.flash().next_event().is_none();
         assert!(
-            !is_stuck || host.flash().has_done(),
+            !is_stuck || host.flash().has_completed_requests(),
             "requests never end: {}",
-            host.flash().waiting()
+            host.flash().describe_waiting()
         );
-        if asked == REQUESTS && !host.flash().has_done() {
+        if asked == REQUESTS && !host.flash().has_completed_requests() {
             assert!(host.step(), "{} requests never end", REQUESTS - done);
         }
         while let Some(request) = host.take_done() {
@@ -124,7 +128,7 @@ fn every_request_ends_and_nothing_is_lost() {
         let mut host = new_host(&specification);
         load(&mut host, &mut draws, &mut stages);
         host.rest();
-        let ftl = host.flash().ftl();
+        let ftl = host.flash().translation_layer();
         ftl.check()
             .unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
         assert!(

@@ -13,9 +13,9 @@ mod recorded;
 
 use diskperf_device::flash::device::Flash;
 use diskperf_device::flash::specification::{
-    ArrayTimes, BufferSpecification, ChannelSpecification, FlashGeometry, FlashSpecification,
-    FlushOrder, InterfaceSpecification, JournalSpecification, LayerSpecification,
-    LinkSpecification, Suspension,
+    ArrayTimes, BufferSpecification, ChannelSpecification, FlashFlushOrder, FlashGeometry,
+    FlashLinkSpecification, FlashSpecification, InterfaceSpecification, JournalSpecification,
+    SuspensionSpecification, TranslationSpecification,
 };
 use diskperf_device::{Completion, Device, Drive, Operation, RequestId};
 use diskperf_ftl::{Past, Policy};
@@ -35,83 +35,86 @@ fn us(microseconds: f64) -> Time {
 fn toy() -> FlashSpecification {
     FlashSpecification {
         geometry: FlashGeometry {
-            channels: 1,
+            channel_count: 1,
             dies_per_channel: 1,
-            planes: 1,
-            blocks: 16,
-            word_lines: 16,
+            planes_per_die: 1,
+            blocks_per_plane: 16,
+            word_lines_per_block: 16,
             pages_per_word_line: 1,
             page_bytes: 4096,
             page_spare_bytes: 0,
         },
         times: ArrayTimes {
-            read: vec![us(50.0)],
-            program: us(500.0),
-            erase: us(3000.0),
+            read_time_by_page: vec![us(50.0)],
+            program_time: us(500.0),
+            erase_time: us(3000.0),
         },
-        cache: None,
-        in_place: false,
-        independent_planes: false,
-        cache_read: false,
-        cache_program: false,
-        reads_during_data_in: false,
+        slc_cache: None,
+        writes_in_place: false,
+        has_independent_planes: false,
+        has_cache_read: false,
+        has_cache_program: false,
+        allows_reads_during_data_in: false,
         suspension: None,
         channel: ChannelSpecification {
             bytes_per_s: 1e9,
-            command: Time::ZERO,
+            command_time: Time::ZERO,
         },
-        decode: Time::ZERO,
+        decode_time: Time::ZERO,
         retry_share: 0.0,
         buffer: None,
         journal: JournalSpecification {
-            pages: 4,
+            page_count: 4,
             changes_per_page: 1 << 20,
-            program: us(500.0),
-            programs: 1,
+            program_time: us(500.0),
+            programs_per_flush: 1,
         },
         map_cache_pages: None,
-        map_lookup: Time::ZERO,
-        trim_page: Time::ZERO,
-        layer: LayerSpecification {
+        map_lookup_time: Time::ZERO,
+        trim_page_time: Time::ZERO,
+        translation: TranslationSpecification {
             logical_units: 64,
             policy: Policy::Greedy,
-            soft_free: 4,
-            hard_free: 3,
+            soft_free_superblocks: 4,
+            hard_free_superblocks: 3,
             wear_threshold: None,
-            dies_erasing: 1 << 10,
-            past: Past::Fresh,
-            filled: 0,
-            power_cuts: false,
+            dies_erasing_max: 1 << 10,
+            precondition: Past::Fresh,
+            filled_share: 0,
+            models_power_cuts: false,
         },
         interface: InterfaceSpecification {
             queue_depth: 1 << 10,
-            submission: Time::ZERO,
-            command: Time::ZERO,
-            processing: Time::ZERO,
-            most_units: 1 << 20,
-            link: LinkSpecification {
+            submission_time: Time::ZERO,
+            command_time: Time::ZERO,
+            processing_time_per_unit: Time::ZERO,
+            request_units_max: 1 << 20,
+            link: FlashLinkSpecification {
                 read_bytes_per_s: f64::INFINITY,
                 write_bytes_per_s: f64::INFINITY,
-                full_duplex: true,
-                command: Time::ZERO,
+                is_full_duplex: true,
+                command_overhead: Time::ZERO,
             },
-            completion: Time::ZERO,
-            flush: FlushOrder::Queues,
+            completion_time: Time::ZERO,
+            flush_order: FlashFlushOrder::QueuesWrites,
         },
     }
 }
 
-fn suspending(most: u32) -> Option<Suspension> {
-    Some(Suspension {
-        program: us(20.0),
-        erase: us(20.0),
-        resume: us(5.0),
-        most,
+fn suspending(most: u32) -> Option<SuspensionSpecification> {
+    Some(SuspensionSpecification {
+        program_suspend_time: us(20.0),
+        erase_suspend_time: us(20.0),
+        resume_time: us(5.0),
+        suspensions_max: most,
     })
 }
 
 fn buffered(units: u32, protected: bool) -> Option<BufferSpecification> {
-    Some(BufferSpecification { units, protected })
+    Some(BufferSpecification {
+        unit_count: units,
+        is_power_protected: protected,
+    })
 }
 
 /// A drive that nobody has asked for anything.

@@ -2,7 +2,7 @@
 
 use super::*;
 use diskperf_catalogue::Setting;
-use diskperf_device::expected::flash::divided;
+use diskperf_device::expected::flash::divide_capacity;
 
 /// How much smaller than the catalogue's its superblocks are: all shares stay.
 const PARTS: u32 = 2;
@@ -10,8 +10,8 @@ const PARTS: u32 = 2;
 fn small(drive: &str) -> FlashSpecification {
     let whole = expected::set(drive, &[Setting::new("drive.past", "random")]);
     FlashSpecification {
-        cache: None,
-        ..divided(&whole, PARTS)
+        slc_cache: None,
+        ..divide_capacity(&whole, PARTS)
     }
 }
 
@@ -19,10 +19,12 @@ fn small(drive: &str) -> FlashSpecification {
 /// what is valid in a victim at an amplification of 4, and erases.
 fn collection(of: &FlashSpecification) -> Time {
     let geometry = &of.geometry;
-    let programs = f64::from(geometry.word_lines) * 0.75;
-    let rounds = geometry.dies().div_ceil(of.layer.dies_erasing);
-    let erases = Time(of.times.erase.0 * u64::from(rounds));
-    Time((programs * of.times.program.0 as f64) as u64) + erases
+    let programs = f64::from(geometry.word_lines_per_block) * 0.75;
+    let rounds = geometry
+        .die_count()
+        .div_ceil(of.translation.dies_erasing_max);
+    let erases = Time(of.times.erase_time.0 * u64::from(rounds));
+    Time((programs * of.times.program_time.0 as f64) as u64) + erases
 }
 
 /// Facts 7, 45: with pacing, less than a tenth of a superblock's collection.

@@ -22,11 +22,11 @@ const WITHIN: f64 = 0.01;
 /// A drive of so many dies that was written in order, and only whose dies take time.
 fn dies(count: u32) -> FlashSpecification {
     let mut specification = toy();
-    specification.geometry.channels = count;
+    specification.geometry.channel_count = count;
     specification.channel.bytes_per_s = f64::INFINITY;
-    let layer = &mut specification.layer;
+    let layer = &mut specification.translation;
     layer.logical_units = count * 16 * 8;
-    (layer.past, layer.filled) = (Past::Sequential, layer.logical_units);
+    (layer.precondition, layer.filled_share) = (Past::Sequential, layer.logical_units);
     specification
 }
 
@@ -48,8 +48,8 @@ fn utilisation(specification: &FlashSpecification, depth: u32, reads: u32) -> f6
         host.wait();
         ask(&mut host);
     }
-    let each = specification.times.read[0].0 as f64;
-    let dies = f64::from(specification.geometry.dies());
+    let each = specification.times.read_time_by_page[0].0 as f64;
+    let dies = f64::from(specification.geometry.die_count());
     f64::from(reads) * each / ((host.now() - begun).0 as f64 * dies)
 }
 
@@ -95,10 +95,12 @@ impl Behind {
     fn waits(&self, reads: u64) -> Vec<f64> {
         let mut specification = toy();
         specification.channel.bytes_per_s = f64::INFINITY;
-        (specification.times.program, specification.times.read) =
-            (us(PROGRAM_US), vec![us(READ_US)]);
+        (
+            specification.times.program_time,
+            specification.times.read_time_by_page,
+        ) = (us(PROGRAM_US), vec![us(READ_US)]);
         specification.suspension = self.stops.then(|| suspending(16)).flatten();
-        specification.times.erase = Time::ZERO;
+        specification.times.erase_time = Time::ZERO;
         let mut host = new_host(&specification);
         host.one(WRITE, 0, 1);
         host.rest();

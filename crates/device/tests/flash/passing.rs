@@ -10,15 +10,15 @@ const EXACT_US: f64 = 0.001;
 /// The drive, all of it written in order.
 fn written() -> FlashSpecification {
     let mut specification = toy();
-    specification.layer.past = Past::Sequential;
-    specification.layer.filled = 64;
+    specification.translation.precondition = Past::Sequential;
+    specification.translation.filled_share = 64;
     specification
 }
 
 fn passing(specification: &FlashSpecification, wait: Stage) -> Drive {
     let device = new_host(specification).device().clone();
-    Drive::new(device.supposing(WhatIf {
-        passes: Some(wait),
+    Drive::new(device.with_what_if(WhatIf {
+        bypassed_stage: Some(wait),
         ..WhatIf::default()
     }))
 }
@@ -82,7 +82,7 @@ fn all_reads_pass_and_not_only_the_next() {
     let script = [(0.0, READ, 1, 1), (0.0, READ, 2, 1), (0.0, READ, 3, 1)];
     let mut specification = written();
     for independent in [false, true] {
-        specification.independent_planes = independent;
+        specification.has_independent_planes = independent;
         let mut host = passing(&specification, Stage::DieWait(DieBusy::Read));
         are(&ends_of(&mut host, &script), &[54.096, 58.192, 62.288]);
     }
@@ -93,7 +93,7 @@ fn all_reads_pass_and_not_only_the_next() {
 fn data_cross_a_link_beside_others() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
     let mut specification = written();
-    specification.geometry.channels = 2;
+    specification.geometry.channel_count = 2;
     specification.interface.link.read_bytes_per_s = 409.6e6;
     let mut host = new_host(&specification);
     are(&ends_of(&mut host, &script), &[64.096, 74.096]);
@@ -107,7 +107,7 @@ fn commands_are_worked_on_beside_others() {
     let script = [(0.0, READ, 0, 1), (0.0, READ, 1, 1)];
     let mut specification = written();
     specification.geometry.dies_per_channel = 2;
-    specification.interface.command = us(10.0);
+    specification.interface.command_time = us(10.0);
     let mut host = new_host(&specification);
     are(&ends_of(&mut host, &script), &[54.096, 64.096]);
     let mut host = passing(&specification, Stage::ControllerQueue);

@@ -42,11 +42,11 @@ impl Client {
         let host = new_drive(specification, seed);
         let sectors = 0..host.flash().sectors();
         let acknowledged: Vec<_> = sectors
-            .map(|sector| vec![host.flash().version(sector)])
+            .map(|sector| vec![host.flash().version_of_sector(sector)])
             .collect();
         Self {
             host,
-            protected: specification.buffer.is_some_and(|of| of.protected),
+            protected: specification.buffer.is_some_and(|of| of.is_power_protected),
             asked: Vec::new(),
             floors: vec![0; acknowledged.len()],
             acknowledged,
@@ -55,7 +55,7 @@ impl Client {
 
     /// Asks for something that does not overlap what is under way.
     fn ask(&mut self, draws: &mut Stream) {
-        if !self.host.flash().takes_requests() {
+        if !self.host.flash().can_accept_request() {
             return;
         }
         let operation = match draws.below(20) {
@@ -103,7 +103,7 @@ impl Client {
                 continue;
             }
             for sector in asked.sectors {
-                let content = self.host.flash().version(sector);
+                let content = self.host.flash().version_of_sector(sector);
                 let is_trim = asked.operation == Operation::Discard;
                 assert_eq!(content.is_none(), is_trim, "sector {sector}");
                 let acknowledged = &mut self.acknowledged[sector as usize];
@@ -120,10 +120,13 @@ impl Client {
     fn cut(&mut self) -> Result<u64, String> {
         self.host.power_cut();
         let flash = self.host.flash();
-        flash.ftl().check().map_err(|broken| broken.to_string())?;
+        flash
+            .translation_layer()
+            .check()
+            .map_err(|broken| broken.to_string())?;
         let mut back = 0;
         for sector in 0..flash.sectors() {
-            let is = flash.version(sector);
+            let is = flash.version_of_sector(sector);
             let of = &mut self.acknowledged[sector as usize];
             let floor = &mut self.floors[sector as usize];
             let under_way = self.asked.iter().any(|(_, asked)| {
@@ -161,12 +164,13 @@ struct Seen {
 fn workload(seed: u64, seen: &mut Seen) {
     let mut draws = Streams::new(seed).stream("power cuts");
     let mut specification = drawn(&mut draws);
-    specification.layer.power_cuts = true;
+    specification.translation.models_power_cuts = true;
     // Small, and full: few writes make it collect.
-    specification.geometry.word_lines = 2 + draws.below(2) as u32;
-    let units = specification.layer_superblock_units();
-    specification.layer.logical_units = units * (specification.geometry.blocks - 10);
-    specification.layer.filled = specification.layer.logical_units;
+    specification.geometry.word_lines_per_block = 2 + draws.below(2) as u32;
+    let units = specification.superblock_units();
+    specification.translation.logical_units =
+        units * (specification.geometry.blocks_per_plane - 10);
+    specification.translation.filled_share = specification.translation.logical_units;
     let mut client = Client::new(&specification, seed);
     let fail = |why: String| panic!("seed {seed}: {why}");
     let mut asked = 0;
@@ -180,7 +184,7 @@ fn workload(seed: u64, seen: &mut Seen) {
             assert!(
                 client.asked.is_empty(),
                 "seed {seed}: requests never end: {}",
-                client.host.flash().waiting()
+                client.host.flash().describe_waiting()
             );
             let pause = us(draws.below(200) as f64);
             client.host.run_for(pause);
@@ -238,31 +242,34 @@ fn a_flush_is_what_makes_a_write_durable() {
     for (protected, flushed) in [(false, false), (false, true), (true, false)] {
         let mut specification = toy();
         specification.buffer = buffered(8, protected);
-        specification.layer.power_cuts = true;
+        specification.translation.models_power_cuts = true;
         let mut host = new_host(&specification);
         host.one(WRITE, 3, 1);
-        let written = host.flash().version(3);
+        let written = host.flash().version_of_sector(3);
         assert_eq!(written, Some(1));
         if flushed {
             host.one(Operation::Flush, 0, 0);
         }
         let recovery = host.power_cut();
         let survives = protected || flushed;
-        assert_eq!(host.flash().version(3), written.filter(|_| survives));
-        assert!(recovery.expect("a flash drive").ready >= host.now());
+        assert_eq!(
+            host.flash().version_of_sector(3),
+            written.filter(|_| survives)
+        );
+        assert!(recovery.expect("a flash drive").ready_at >= host.now());
         // It goes on.
         host.one(WRITE, 3, 1);
         host.one(Operation::Flush, 0, 0);
         host.power_cut();
-        assert_eq!(host.flash().version(3), Some(2));
+        assert_eq!(host.flash().version_of_sector(3), Some(2));
     }
 }
 
 #[test]
 fn a_drive_written_in_place_has_no_power_cuts() {
     let mut specification = toy();
-    specification.in_place = true;
-    specification.layer.power_cuts = true;
-    let error = specification.check().expect_err("it is refused");
+    specification.writes_in_place = true;
+    specification.translation.models_power_cuts = true;
+    let error = specification.validate().expect_err("it is refused");
     assert!(error.to_string().contains("in place"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! What a drive records of itself.
 
 use super::*;
-use diskperf_device::flash::recorder::{INTERVALS_MAX, LEVEL_SAMPLES_MAX};
+use diskperf_device::flash::recorder::{INTERVAL_COUNT_MAX, LEVEL_SAMPLE_COUNT_MAX};
 use diskperf_spans::DieBusy;
 use diskperf_spans::TracedDie;
 
@@ -52,20 +52,20 @@ fn a_read_behind_a_program_is_seen_with_what_stands() {
 #[test]
 fn intervals_of_a_die_follow_each_other() {
     let mut specification = toy();
-    specification.geometry.channels = 2;
+    specification.geometry.channel_count = 2;
     specification.geometry.dies_per_channel = 2;
-    specification.layer.logical_units = 256;
-    specification.layer.past = Past::Random;
-    specification.layer.filled = 256;
+    specification.translation.logical_units = 256;
+    specification.translation.precondition = Past::Random;
+    specification.translation.filled_share = 256;
     specification.suspension = suspending(2);
     specification.buffer = buffered(8, true);
     let mut host = new_host(&specification);
     host.record();
-    let before = host.flash().dies_busy();
+    let before = host.flash().die_busy_times();
     let mut draws = Streams::new(SEED).stream("recorded");
     for _ in 0..2000 {
         let operation = if draws.chance(0.5) { READ } else { WRITE };
-        while !host.flash().takes_requests() {
+        while !host.flash().can_accept_request() {
             assert!(host.step());
         }
         host.ask(operation, draws.below(256), 1);
@@ -75,7 +75,7 @@ fn intervals_of_a_die_follow_each_other() {
     host.rest();
     let seen = host.recorded_flash().expect("it records");
     assert_eq!((seen.left_out, seen.complete_from.0), (0, 0));
-    let after = host.flash().dies_busy();
+    let after = host.flash().die_busy_times();
     for by in DieBusy::ALL {
         let of = seen.kept.iter().filter(|one| one.by == by);
         let sum: u64 = of.map(|one| one.until.0 - one.from.0).sum();
@@ -112,18 +112,18 @@ fn a_long_time_leaves_out_its_beginning() {
     host.record();
     ends_of(&mut host, &[(0.0, WRITE, 0, 1)]);
     // Each senses, and has its data cross the channel.
-    let reads = INTERVALS_MAX / 2 + 50;
+    let reads = INTERVAL_COUNT_MAX / 2 + 50;
     for _ in 0..reads {
         host.ask(READ, 0, 1);
         host.run_for(us(100.0));
         assert!(host.take_done().is_some());
     }
     let seen = host.recorded_flash().expect("it records");
-    assert_eq!(seen.kept.len(), INTERVALS_MAX);
+    assert_eq!(seen.kept.len(), INTERVAL_COUNT_MAX);
     // The data of the program come first, in an interval with it.
     assert_eq!(seen.left_out, 101);
     assert!(seen.kept[0].from >= seen.complete_from);
-    assert!((LEVEL_SAMPLES_MAX / 2..=LEVEL_SAMPLES_MAX + 1).contains(&seen.levels.len()));
+    assert!((LEVEL_SAMPLE_COUNT_MAX / 2..=LEVEL_SAMPLE_COUNT_MAX + 1).contains(&seen.levels.len()));
     let gaps = seen
         .levels
         .windows(2)

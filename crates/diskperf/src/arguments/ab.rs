@@ -4,7 +4,9 @@ use super::{ExperimentArguments, GateArguments, OutputFormat};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use diskperf_battery::{Medium, Program, Suite};
-use diskperf_laboratory::ab::{AbRequest, Side, USUAL_BUDGET, not_until_steady, repeated};
+use diskperf_laboratory::ab::{
+    AbRequest, AbVariant, DEFAULT_BUDGET, no_steady_state_error, repeat_experiment,
+};
 use diskperf_laboratory::{Experiment, LaboratoryError, Setting, runs};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::World;
@@ -119,13 +121,13 @@ impl AbArguments {
     /// The word for A or B has no meaning or several meanings.
     pub(crate) fn to_request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
         if self.until_steady.is_some() {
-            return Err(not_until_steady());
+            return Err(no_steady_state_error());
         }
         let common = self.common.to_experiment("A and B")?;
-        let side = |name, word, before: &Option<String>| -> Result<Side, LaboratoryError> {
-            Ok(Side {
+        let side = |name, word, before: &Option<String>| -> Result<AbVariant, LaboratoryError> {
+            Ok(AbVariant {
                 experiment: self.to_side(name, word, store, &common)?,
-                before: before.clone(),
+                before_command: before.clone(),
             })
         };
         let mut sides = [
@@ -135,11 +137,11 @@ impl AbArguments {
         protect_devices_of_other_side(&mut sides);
         Ok(AbRequest {
             sides,
-            budget: self.budget.unwrap_or(USUAL_BUDGET),
+            time_budget: self.budget.unwrap_or(DEFAULT_BUDGET),
             min_time: self.min_time.unwrap_or_default(),
-            blocks: self.blocks,
-            limits: self.gate.to_limits().unwrap_or_default(),
-            fail_over: self.gate.fail_over,
+            block_count: self.blocks,
+            decision_limits: self.gate.to_limits().unwrap_or_default(),
+            slowdown_limit: self.gate.fail_over,
             seed: common.seed,
         })
     }
@@ -176,7 +178,7 @@ impl AbArguments {
 }
 
 /// Removes the permission to overwrite a device from the variant that does not target it.
-fn protect_devices_of_other_side(sides: &mut [Side; 2]) {
+fn protect_devices_of_other_side(sides: &mut [AbVariant; 2]) {
     let targets = sides.each_ref().map(|side| side.experiment.targets.clone());
     for (side, (own, other)) in sides
         .iter_mut()
@@ -252,9 +254,9 @@ fn resolve_stored_variant(
     store: Option<&Path>,
     word: &str,
 ) -> Result<VariantMeaning, LaboratoryError> {
-    match runs::load(store, word)?.as_slice() {
+    match runs::load_runs(store, word)?.as_slice() {
         [run] => {
-            let mut experiment = repeated(run)?;
+            let mut experiment = repeat_experiment(run)?;
             if run.world == World::Model {
                 experiment.targets = vec![run.target.clone().into()];
             }
@@ -322,7 +324,7 @@ impl TypedOptions {
     fn parse(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
         let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
         if words.iter().any(is_steady) {
-            return Err(not_until_steady());
+            return Err(no_steady_state_error());
         }
         let command =
             ExperimentArguments::augment_args(clap::Command::new("").no_binary_name(true));

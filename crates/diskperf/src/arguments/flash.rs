@@ -3,7 +3,7 @@
 use super::OutputFormat;
 use clap::{Args, ValueEnum};
 use diskperf_analysis::flash::FlashDrive;
-use diskperf_models::flash::Asked;
+use diskperf_models::flash::FlashRequest;
 
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
@@ -91,15 +91,15 @@ pub(crate) enum CopyPlacement {
 }
 
 impl FlashArguments {
-    pub(crate) fn to_request(&self) -> Asked {
-        Asked {
-            spares: self.spare.clone(),
-            policies: self.policy.clone(),
+    pub(crate) fn to_request(&self) -> FlashRequest {
+        FlashRequest {
+            spare_shares: self.spare.clone(),
+            policy_names: self.policy.clone(),
             superblock_units: self.superblock_units,
-            hot: self.hot.clone(),
-            trimmed: self.trimmed,
-            apart: self.moved == CopyPlacement::Separate,
-            depths: self.depth.clone(),
+            hot_shares: self.hot.clone(),
+            trimmed_share: self.trimmed,
+            separates_hot: self.moved == CopyPlacement::Separate,
+            queue_depths: self.depth.clone(),
             seed: self.seed,
             drive: FlashDrive {
                 die_count: self.dies,

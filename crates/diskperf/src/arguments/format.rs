@@ -39,9 +39,9 @@ impl RunFormat {
 
     pub(crate) fn reject_unsupported(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
         let mut plans = plans.iter().filter(|_| self.output_format().is_none());
-        match plans.find(|plan| !plan.keeps_requests()) {
+        match plans.find(|plan| !plan.records_requests()) {
             None => Ok(()),
-            Some(plan) => Err(Self::unsupported_error(NoRequests(plan.title()))),
+            Some(plan) => Err(Self::unsupported_error(NoRequests(plan.format_title()))),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::OutputFormat;
 use clap::{Args, ValueEnum};
 use diskperf_laboratory::Setting;
-use diskperf_laboratory::runs::Selection;
+use diskperf_laboratory::runs::RunSelection;
 use diskperf_timeline::units::parse_moment;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -51,13 +51,13 @@ pub(crate) struct SelectionArguments {
 }
 
 impl SelectionArguments {
-    pub(crate) fn to_selection(&self) -> Selection {
-        Selection {
+    pub(crate) fn to_selection(&self) -> RunSelection {
+        RunSelection {
             suite: self.suite.clone(),
             target: self.target.clone(),
             label: self.label.clone(),
             since_unix_ms: self.since,
-            limit: self.limit.map(|limit| limit as usize),
+            count_max: self.limit.map(|limit| limit as usize),
         }
     }
 }

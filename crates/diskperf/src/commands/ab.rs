@@ -6,9 +6,9 @@ use crate::output::{print, print_message};
 use crate::progress::RunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::compare;
-use diskperf_laboratory::ab::{AbExecuted, AbPlan, execute, plan};
+use diskperf_laboratory::ab::{AbOutcome, AbPlan, execute, plan};
 use diskperf_laboratory::execute::prepare_process;
-use diskperf_laboratory::{LaboratoryError, Recorder};
+use diskperf_laboratory::{LaboratoryError, RunRecorder};
 use std::path::Path;
 
 /// Measures two experiments in interleaved blocks, stores both runs and compares them.
@@ -23,13 +23,14 @@ pub(crate) fn ab(
         return Ok(DONE);
     }
     prepare_process(plan.plans())?;
-    let mut recorders = [(); 2].map(|()| Recorder::open(store).of_command(command_line.to_vec()));
-    if let Some(failure) = recorders[0].failure() {
+    let mut recorders =
+        [(); 2].map(|()| RunRecorder::open(store).with_command_line(command_line.to_vec()));
+    if let Some(failure) = recorders[0].store_failure() {
         print_message(&format!(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
-    let AbExecuted { runs, error } = execute_plan(&plan, arguments.quiet, &mut recorders)?;
+    let AbOutcome { runs, error } = execute_plan(&plan, arguments.quiet, &mut recorders)?;
     let printed = if runs.len() == 2 && runs.iter().all(has_figures) {
         print_comparison(compare(&runs), &arguments.gate, arguments.format)
     } else {
@@ -44,7 +45,7 @@ pub(crate) fn ab(
     let code = printed?;
     let is_stored = recorders
         .iter()
-        .all(|recorder| recorder.failure().is_none());
+        .all(|recorder| recorder.store_failure().is_none());
     Ok(match (is_stored, arguments.gate.fail_over) {
         (true, _) => code,
         (false, None) => FAILED,
@@ -58,8 +59,8 @@ const GATE_FAILED: u8 = 2;
 fn execute_plan(
     plan: &AbPlan,
     quiet: bool,
-    recorders: &mut [Recorder; 2],
-) -> Result<AbExecuted, LaboratoryError> {
+    recorders: &mut [RunRecorder; 2],
+) -> Result<AbOutcome, LaboratoryError> {
     let stop = stop_on_signals()?;
     let mut progress = RunDisplay::new(quiet, &stop);
     Ok(execute(plan, &stop, &mut progress, recorders.each_mut()))

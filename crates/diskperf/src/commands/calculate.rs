@@ -14,11 +14,11 @@ use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
-use diskperf_laboratory::interleave::{modelled, not_modelled};
-use diskperf_laboratory::reproduce::SEED;
+use diskperf_laboratory::interleave::{run_model, unmodelled_input};
+use diskperf_laboratory::reproduce::DEFAULT_SEED;
 use diskperf_machine::Budget;
-use diskperf_models::disk_queue::{Asked, disk_queue};
-use diskperf_models::formatting::formatting;
+use diskperf_models::disk_queue::{DiskQueueRequest, report_disk_queue};
+use diskperf_models::formatting::estimate_formatting;
 use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
@@ -38,17 +38,17 @@ fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
     let mut depths = arguments.depth.clone();
     depths.sort_unstable();
     depths.dedup();
-    let asked = Asked {
+    let asked = DiskQueueRequest {
         target: &arguments.on,
         settings: &arguments.settings,
-        drive: arguments.drive,
-        orders: &arguments.order,
-        depths: &depths,
+        drive_index: arguments.drive,
+        order_names: &arguments.order,
+        queue_depths: &depths,
         block_bytes: arguments.block,
         requests: arguments.requests,
         seed: arguments.seed,
     };
-    let found = disk_queue(&catalogue, &asked)?;
+    let found = report_disk_queue(&catalogue, &asked)?;
     print(&report::render_disk_queue(
         &found,
         arguments.format.into(),
@@ -59,7 +59,7 @@ fn calculate_disk(arguments: &DiskQueueArguments) -> CommandResult {
 
 /// Calculates properties of a flash drive that do not depend on its timing.
 fn calculate_flash(arguments: &FlashArguments) -> CommandResult {
-    let found = diskperf_models::flash::flash(&arguments.to_request())?;
+    let found = diskperf_models::flash::report_flash(&arguments.to_request())?;
     print(&report::render_flash(
         &found,
         arguments.format.into(),
@@ -70,7 +70,7 @@ fn calculate_flash(arguments: &FlashArguments) -> CommandResult {
 
 fn calculate_format(arguments: &FormatArguments) -> CommandResult {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
-    let times = formatting(
+    let times = estimate_formatting(
         &catalogue,
         (&arguments.on, &arguments.settings),
         (arguments.drive, arguments.passes),
@@ -127,12 +127,12 @@ fn calculate_interleave(arguments: &InterleaveArguments) -> CommandResult {
                 .to_owned(),
         ));
     }
-    match not_modelled(&inputs) {
+    match unmodelled_input(&inputs) {
         None => {
             let factors: Vec<u32> = found.factor_results.iter().map(|row| row.factor).collect();
-            let how = (SEED, available_threads());
+            let how = (DEFAULT_SEED, available_threads());
             let budget = Budget::unless(arguments.no_budget);
-            match modelled(&inputs, &factors, how, budget, &Arc::default()) {
+            match run_model(&inputs, &factors, how, budget, &Arc::default()) {
                 Ok(rates) => found.set_modelled_rates(&rates),
                 // The calculation stands by itself where the machine cannot
                 // be given the case.
@@ -157,7 +157,7 @@ fn resolve_track(arguments: &InterleaveArguments) -> Result<TrackFormat, Laborat
     let mut track = match &arguments.drive {
         Some(name) => {
             let known = load_catalogue(arguments.catalogue.as_deref())?;
-            catalogue::track(&known, name)
+            catalogue::find_track_format(&known, name)
                 .map_err(|error| LaboratoryError::Request(format!("--drive {name}: {error}")))?
         }
         None => DEFAULT_TRACK,

@@ -9,13 +9,13 @@ use diskperf_battery::program::nearest;
 use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ValueOrigin};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue::{
-    self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, components, components_named,
-    documents, systems,
+    self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, find_components, list_components,
+    list_documents, list_systems,
 };
 use serde_json::{Value, json};
 
 /// Lists one kind of catalogue entry; `None` for anything that is not part of the catalogue.
-pub(super) fn list_components(
+pub(super) fn list_entries(
     catalogue: &Catalogue,
     listed: ListSubject,
 ) -> Result<Option<Listing>, LaboratoryError> {
@@ -28,10 +28,15 @@ pub(super) fn list_components(
             ..Listing::default()
         }))
     };
-    let kind =
-        |name, component: Component| of(name, component.name(), components(catalogue, component));
+    let kind = |name, component: Component| {
+        of(
+            name,
+            component.name(),
+            list_components(catalogue, component),
+        )
+    };
     match listed {
-        ListSubject::Systems => of("systems", "system", systems(catalogue)),
+        ListSubject::Systems => of("systems", "system", list_systems(catalogue)),
         ListSubject::Drives => kind("drives", Component::Drive),
         ListSubject::Controllers => kind("controllers", Component::Controller),
         ListSubject::Buses => kind("buses", Component::Bus),
@@ -48,19 +53,19 @@ pub(super) fn list_components(
 }
 
 fn list_published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
-    let row = |document: catalogue::Document| {
-        let modelled = if document.modelled { "yes" } else { "no" };
+    let row = |document: catalogue::PublishedDocument| {
+        let modelled = if document.is_modelled { "yes" } else { "no" };
         vec![
             document.name,
-            document.cells.to_string(),
-            document.scored.to_string(),
+            document.cell_count.to_string(),
+            document.scored_count.to_string(),
             modelled.to_owned(),
         ]
     };
     Ok(Listing {
         name: "published",
         heading: vec!["document", "cells", "scored", "modelled"],
-        rows: documents(catalogue)?.into_iter().map(row).collect(),
+        rows: list_documents(catalogue)?.into_iter().map(row).collect(),
         ..Listing::default()
     })
 }
@@ -98,7 +103,7 @@ pub(super) fn show(
         Some((kind, plain)) => (Component::from_name(kind), plain),
         None => (None, name),
     };
-    let mut found = components_named(catalogue, plain);
+    let mut found = find_components(catalogue, plain);
     found.retain(|component| kind.is_none_or(|kind| kind == *component));
     if found.is_empty() || (name.contains('/') && kind.is_none()) {
         return None;
@@ -138,7 +143,7 @@ fn is_file(name: &str) -> bool {
 }
 
 fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> CommandResult {
-    let entry = catalogue::system(catalogue, name, &[])?;
+    let entry = catalogue::describe_system(catalogue, name, &[])?;
     let list = list_parameters(&entry.parameters);
     print(&match format {
         OutputFormat::Table => {
@@ -208,7 +213,7 @@ fn show_components(
 ) -> CommandResult {
     let mut texts = Vec::new();
     for component in found {
-        let entry = catalogue::component(catalogue, *component, name)?;
+        let entry = catalogue::describe_component(catalogue, *component, name)?;
         let list = list_parameters(&entry.parameters);
         texts.push(match format {
             OutputFormat::Table => {
@@ -239,7 +244,7 @@ fn draw_seek_curve(drive: &DriveFigures) -> String {
         };
     }
     text += &draw_zones(&drive.zones);
-    text + "\n" + &drawing::draw_curve(&drive.seek, "cylinders", "ms")
+    text + "\n" + &drawing::draw_curve(&drive.seek_curve, "cylinders", "ms")
 }
 
 /// Draws the zones of a disk, one per line, with bars for their transfer rates.
@@ -261,7 +266,7 @@ fn draw_zones(all: &[ZoneFigures]) -> String {
         text += &format!(
             "  {number:>4} {cylinders:>20} {:>14} {:>7.2} {:>7.2} {:>11.4} {:>14.4}  {bar}\n",
             zone.sectors_per_track,
-            zone.gb,
+            zone.capacity_gb,
             zone.mb_per_s,
             zone.track_skew_rev,
             zone.cylinder_skew_rev
@@ -312,7 +317,7 @@ fn component_json(entry: &ComponentEntry) -> Value {
         let point = |(cylinders, ms): &(u32, f64)| json!([cylinders, ms]);
         value["figures"] = Value::Array(drive.figures.iter().map(figure).collect());
         value["zones"] = json!(drive.zones);
-        value["seek_ms_by_cylinders"] = Value::Array(drive.seek.iter().map(point).collect());
+        value["seek_ms_by_cylinders"] = Value::Array(drive.seek_curve.iter().map(point).collect());
     }
     value
 }

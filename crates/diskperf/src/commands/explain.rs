@@ -8,13 +8,13 @@ use crate::signals::stop_on_signals;
 use diskperf_analysis::explanation::{Explanation, ProgramExplanation};
 use diskperf_analysis::perfetto::encode_trace;
 use diskperf_analysis::report;
-use diskperf_laboratory::crew::{Threads, available_threads};
+use diskperf_laboratory::crew::{ThreadCrew, available_threads};
 use diskperf_laboratory::execute::prepare_process;
-use diskperf_laboratory::explain::storage::{self, Told};
+use diskperf_laboratory::explain::storage::{self, StorageExplanation};
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::plan::{self, HostPlan, Plan};
 use diskperf_laboratory::{LaboratoryError, Output, Setting, SizeChoice, runs};
-use diskperf_models::explain::{self, Means, Subject};
+use diskperf_models::explain::{self, ExplainedSystem, ExplanationOptions};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{Run, Trace, World};
 use std::path::Path;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Subject that `diskperf explain` explains or compares.
 enum ExplainedSide {
     /// Modelled system, or a stored run of one.
-    Model(Box<Subject>),
+    Model(Box<ExplainedSystem>),
     Run(Box<Run>),
     /// Real storage, on which the programs still have to run.
     Storage(Box<HostPlan>),
@@ -48,9 +48,9 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Com
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let progress = ModelRunDisplay::new(arguments.machines.quiet);
-    let means = Means {
-        crew: &Threads(arguments.machines.thread_count()),
-        counterfactuals: !arguments.no_counterfactuals,
+    let means = ExplanationOptions {
+        crew: &ThreadCrew(arguments.machines.thread_count()),
+        runs_counterfactuals: !arguments.no_counterfactuals,
         stop: &stop,
         progress: &|done, of| progress.update(done, of),
     };
@@ -59,14 +59,14 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Com
     let mut trace = Ok(Vec::new());
     let text = match sides.as_slice() {
         [ExplainedSide::Model(one)] => {
-            let (found, traces) = explain::explain(one, &means)?;
+            let (found, traces) = explain::explain_system(one, &means)?;
             if output.is_some() {
                 trace = Ok(encode_program_traces(&found, traces.iter()));
             }
             report::render_explanation(&found, format, width())
         }
         [ExplainedSide::Model(a), ExplainedSide::Model(b)] => {
-            let found = explain::differences(a, b, &means)?;
+            let found = explain::compare_systems(a, b, &means)?;
             report::render_differences(&found, format, width())
         }
         [one] => {
@@ -79,7 +79,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Com
         [a, b, ..] => {
             let a = a.explain_side(arguments, store, &means)?;
             let b = b.explain_side(arguments, store, &means)?;
-            report::render_differences(&storage::differences(&a, &b)?, format, width())
+            report::render_differences(&storage::compare_explanations(&a, &b)?, format, width())
         }
         [] => unreachable!("without a name there is the last run"),
     };
@@ -115,8 +115,8 @@ impl ExplainedSide {
         &self,
         arguments: &ExplainArguments,
         store: Option<&Path>,
-        means: &Means<'_>,
-    ) -> Result<Told, LaboratoryError> {
+        means: &ExplanationOptions<'_>,
+    ) -> Result<StorageExplanation, LaboratoryError> {
         match self {
             Self::Model(subject) => storage::explain_model(subject, means),
             Self::Run(run) => storage::explain_run(Run::clone(run)),
@@ -145,16 +145,16 @@ pub(super) fn repeat_with_trace(
     made: &[Run],
     stop: &Arc<AtomicBool>,
 ) -> Result<(), LaboratoryError> {
-    let means = Means {
-        crew: &Threads(available_threads()),
-        counterfactuals: false,
+    let means = ExplanationOptions {
+        crew: &ThreadCrew(available_threads()),
+        runs_counterfactuals: false,
         stop,
         progress: &|_, _| {},
     };
     let mut named: Vec<(String, Trace)> = Vec::new();
     for run in made {
-        let subject = Subject::again(run.clone(), &HostFiles)?;
-        let (found, traces) = explain::explain(&subject, &means)?;
+        let subject = ExplainedSystem::from_stored_run(run.clone(), &HostFiles)?;
+        let (found, traces) = explain::explain_system(&subject, &means)?;
         let names = found.programs.iter();
         let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
         named.extend(names.zip(traces));
@@ -181,7 +181,7 @@ fn encode_program_traces<'t>(
 /// # Errors
 ///
 /// No events were recorded.
-fn encode_storage_trace(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
+fn encode_storage_trace(told: &StorageExplanation) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
         Some(traces) => Ok(encode_program_traces(&told.explanation, traces.into_iter())),
@@ -266,10 +266,10 @@ fn resolve_side(
     // A file may be an exported run, or data to be read.
     let exported = path.is_file() && (name.ends_with(".json") || !name.contains('/'));
     if (name.contains('/') || path.is_dir()) && !exported && !is_export(path) {
-        let plan = plan::on_storage(&arguments.to_experiment((name, 0)))?;
+        let plan = plan::plan_on_storage(&arguments.to_experiment((name, 0)))?;
         return Ok(ExplainedSide::Storage(plan));
     }
-    let mut loaded = runs::load(store, name).map_err(|error| match error {
+    let mut loaded = runs::load_runs(store, name).map_err(|error| match error {
         LaboratoryError::Store(_) => LaboratoryError::Request(format!(
             "{error}; and no modelled system is called `{name}`: `diskperf list systems` lists them"
         )),
@@ -284,15 +284,15 @@ fn resolve_side(
     let run = loaded.remove(0);
     match run.world {
         World::Host => Ok(ExplainedSide::Run(Box::new(run))),
-        World::Model => Ok(ExplainedSide::Model(Box::new(Subject::again(
-            run, &HostFiles,
-        )?))),
+        World::Model => Ok(ExplainedSide::Model(Box::new(
+            ExplainedSystem::from_stored_run(run, &HostFiles)?,
+        ))),
     }
 }
 
 /// Reports whether a file is an export of runs, whatever its name.
 fn is_export(path: &Path) -> bool {
-    path.is_file() && runs::load(None, &path.to_string_lossy()).is_ok()
+    path.is_file() && runs::load_runs(None, &path.to_string_lossy()).is_ok()
 }
 
 fn names_target(arguments: &ExplainArguments) -> bool {
@@ -319,7 +319,7 @@ fn resolve_modelled_side(
     arguments: &ExplainArguments,
     (name, number): (&str, usize),
     changes: &[Setting],
-) -> Result<Subject, LaboratoryError> {
+) -> Result<ExplainedSystem, LaboratoryError> {
     if arguments.fresh.is_some() {
         return Err(LaboratoryError::Request(format!(
             "--fresh applies to real storage, and {name} is a modelled system; omit it"
@@ -327,5 +327,5 @@ fn resolve_modelled_side(
     }
     let mut experiment = arguments.to_experiment((name, number));
     experiment.settings.extend(changes.iter().cloned());
-    Subject::of(name.to_owned(), &experiment, &HostFiles)
+    ExplainedSystem::from_plan(name.to_owned(), &experiment, &HostFiles)
 }

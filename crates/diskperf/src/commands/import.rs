@@ -5,19 +5,19 @@ use crate::arguments::{ImportArguments, OutputFormat};
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_laboratory::import::{
-    Asked, Fit, Imported, ImportedDrive, LeftOut, Replays, ShownDrive, ThinkTimeReference,
-    import as imported,
+    CalibrationFit, CalibrationReplays, ImportOutcome, ImportRequest, ImportedDrive, OmittedKey,
+    ThinkTimeReference, TraceDrive, import as imported,
 };
 use diskperf_timeline::units::format_size;
 use serde_json::json;
 
 /// Executes `diskperf import`: writes the drives of DiskSim files as catalogue entries.
 pub(crate) fn import(arguments: &ImportArguments) -> CommandResult {
-    let found = imported(&Asked {
-        files: &arguments.files,
-        to: &arguments.output,
-        replace: arguments.replace,
-        trace: arguments.calibrate.as_deref(),
+    let found = imported(&ImportRequest {
+        input_files: &arguments.files,
+        destination: &arguments.output,
+        replaces_existing: arguments.replace,
+        trace_path: arguments.calibrate.as_deref(),
     })?;
     print(&match arguments.format {
         OutputFormat::Table => {
@@ -39,24 +39,24 @@ fn describe_drive(of: &ImportedDrive) -> String {
     let mut text = format!(
         "{} from {}: {}, {} {}\n",
         of.name,
-        of.file,
+        of.source_file,
         format_size(of.capacity_bytes),
-        of.zones,
-        match (of.is_of_runs, of.zones) {
+        of.zone_count,
+        match (of.is_from_traces, of.zone_count) {
             (true, _) => "runs of sectors",
             (false, 1) => "zone",
             (false, _) => "zones",
         }
     );
-    for path in &of.written {
+    for path in &of.written_files {
         text += &format!("  wrote {path}\n");
     }
-    if let Some(trace) = &of.trace_beside {
+    if let Some(trace) = &of.trace_file {
         text += &format!(
             "  {trace} lies beside it: --calibrate {trace} fits the drive to what it shows\n"
         );
     }
-    if let Some(shown) = &of.shown {
+    if let Some(shown) = &of.trace_drive {
         text += &describe_shown(shown);
     }
     if let Some(fit) = &of.fit {
@@ -68,21 +68,21 @@ fn describe_drive(of: &ImportedDrive) -> String {
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
     }
-    for one in &of.differs {
+    for one in &of.model_differences {
         text += &format!("  modelled in another way: {one}\n");
     }
-    text + &describe_ignored_keys(&of.without_effect)
+    text + &describe_ignored_keys(&of.keys_without_effect)
 }
 
 /// Lists keys without effect by block. Keys with the same reason share a line, and each has its
 /// line number.
-fn describe_ignored_keys(all: &[LeftOut]) -> String {
+fn describe_ignored_keys(all: &[OmittedKey]) -> String {
     let mut groups: Vec<(&str, &str, &str, Vec<String>)> = Vec::new();
-    for LeftOut {
+    for OmittedKey {
         key,
         block,
-        place,
-        why,
+        position: place,
+        reason: why,
     } in all
     {
         let (file, line) = place.rsplit_once(':').unwrap_or((place, ""));
@@ -96,7 +96,7 @@ fn describe_ignored_keys(all: &[LeftOut]) -> String {
         }
     }
     groups.sort_by_key(|(file, block, ..)| {
-        let is_same = |of: &LeftOut| of.place.starts_with(file) && of.block == *block;
+        let is_same = |of: &OmittedKey| of.position.starts_with(file) && of.block == *block;
         all.iter().position(is_same)
     });
     let (mut text, mut heading) = (String::new(), None);
@@ -116,12 +116,12 @@ fn describe_ignored_keys(all: &[LeftOut]) -> String {
 }
 
 /// Describes the fitted part of a trace and the spindle properties that it reveals.
-fn describe_fit(of: &Fit) -> String {
+fn describe_fit(of: &CalibrationFit) -> String {
     let phase = &of.phase;
     format!(
         "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}{}\n",
-        of.fitted_requests,
-        of.requests,
+        of.fitted_request_count,
+        of.request_count,
         phase.resultant_length,
         phase.period_us,
         phase.period_uncertainty_ppm,
@@ -141,38 +141,38 @@ fn describe_fit(of: &Fit) -> String {
 }
 
 /// Describes the properties of a drive that a trace alone reveals.
-fn describe_shown(shown: &ShownDrive) -> String {
+fn describe_shown(shown: &TraceDrive) -> String {
     let mut text = format!(
         "  determined from the first {} of {} requests, pauses {} requests, {} where lines are missing:\n",
-        shown.fitted_requests,
-        shown.requests,
-        match shown.think {
+        shown.fitted_request_count,
+        shown.request_count,
+        match shown.think_time_reference {
             ThinkTimeReference::AfterCompletion => "after",
             ThinkTimeReference::BeforeSubmission | ThinkTimeReference::Undetermined => "before",
         },
-        match shown.jumps.len() {
+        match shown.phase_jumps.len() {
             1 => "1 place".to_owned(),
             count => format!("{count} places"),
         }
     );
-    for number in &shown.numbers {
+    for number in &shown.fitted_parameters {
         let zone = number
-            .zone
+            .zone_index
             .map_or(String::new(), |zone| format!("zone {zone}: "));
         text += &format!(
             "    {:<40} {:>14.3}   95 % interval {:.3} to {:.3}\n",
             format!("{zone}{}", number.name),
             number.value,
-            number.low,
-            number.high
+            number.interval_min,
+            number.interval_max
         );
     }
-    for one in &shown.not_determined {
+    for one in &shown.undetermined_parameters {
         text += &format!("  not determined: {one}\n");
     }
     text += &format!(
         "  the last {} requests, replayed on the modelled drive: {:.2} % within 0.5 ms, RMS {:.3} ms, demerit {:.3} ms, bias {:+.3} ms\n",
-        shown.requests - shown.fitted_requests,
+        shown.request_count - shown.fitted_request_count,
         shown.replay.within_half_ms_percent,
         shown.replay.rms_per_request_ms,
         shown.replay.demerit_ms,
@@ -183,14 +183,14 @@ fn describe_shown(shown: &ShownDrive) -> String {
 
 /// Describes how accurately the modelled drives replay the half of a trace that nothing was fitted
 /// to.
-fn describe_replays(of: &Replays) -> String {
+fn describe_replays(of: &CalibrationReplays) -> String {
     let mut text = format!(
         "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit       bias\n",
-        of.requests
+        of.request_count
     );
     for (name, figures) in [
-        ("the catalogue's drive, values of its files", &of.filed),
-        ("the catalogue's drive, fitted", &of.fitted),
+        ("the catalogue's drive, values of its files", &of.as_filed),
+        ("the catalogue's drive, fitted", &of.as_fitted),
     ] {
         text += &format!(
             "    {name:<44} {:>11.2} %  {:>6.3} ms  {:>5.3} ms  {:>+6.3} ms\n",
@@ -204,16 +204,16 @@ fn describe_replays(of: &Replays) -> String {
 }
 
 /// Suggests the next commands after an import.
-fn describe_next_steps(found: &Imported, arguments: &ImportArguments) -> String {
+fn describe_next_steps(found: &ImportOutcome, arguments: &ImportArguments) -> String {
     let Some(first) = found.drives.first() else {
         return String::new();
     };
     let folder = arguments.output.display();
     // What was fitted to another drive's trace is not recommended.
-    let fits = first.fit.as_ref().is_some_and(|fit| fit.fits);
+    let fits = first.fit.as_ref().is_some_and(|fit| fit.is_good);
     let fitted = |name: &Option<String>| name.clone().filter(|_| fits);
     let system = fitted(&first.fitted_system).unwrap_or_else(|| first.system.clone());
-    let drive = fitted(&first.fitted_drive).unwrap_or_else(|| first.name.clone());
+    let drive = fitted(&first.fitted_drive_name).unwrap_or_else(|| first.name.clone());
     let mut text = format!(
         "next: diskperf show {drive} --catalogue {folder}\n      diskperf run today26 --on {system} --catalogue {folder}\n"
     );
@@ -234,18 +234,18 @@ fn describe_next_steps(found: &Imported, arguments: &ImportArguments) -> String 
     text
 }
 
-fn list_fitted_drives(found: &Imported) -> Listing {
+fn list_fitted_drives(found: &ImportOutcome) -> Listing {
     let row = |of: &ImportedDrive| {
         let mut row = vec![
             of.name.clone(),
             of.system.clone(),
             of.fitted_system.clone().unwrap_or_default(),
-            of.file.clone(),
+            of.source_file.clone(),
             of.capacity_bytes.to_string(),
-            of.zones.to_string(),
-            of.without_effect.len().to_string(),
-            of.differs.join("; "),
-            of.trace_beside.clone().unwrap_or_default(),
+            of.zone_count.to_string(),
+            of.keys_without_effect.len().to_string(),
+            of.model_differences.join("; "),
+            of.trace_file.clone().unwrap_or_default(),
         ];
         row.extend(format_fitted_fields(of));
         row
@@ -283,8 +283,10 @@ const FITTED_FIELDS: [&str; 8] = [
 
 fn format_fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
     let (
-        Some(Fit {
-            requests, phase, ..
+        Some(CalibrationFit {
+            request_count: requests,
+            phase,
+            ..
         }),
         Some(replays),
     ) = (&of.fit, &of.replays)
@@ -295,10 +297,10 @@ fn format_fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
         phase.resultant_length,
         phase.period_us,
         phase.period_uncertainty_ppm,
-        replays.filed.within_half_ms_percent,
-        replays.filed.rms_per_request_ms,
-        replays.fitted.within_half_ms_percent,
-        replays.fitted.rms_per_request_ms,
+        replays.as_filed.within_half_ms_percent,
+        replays.as_filed.rms_per_request_ms,
+        replays.as_fitted.within_half_ms_percent,
+        replays.as_fitted.rms_per_request_ms,
     ];
     let mut fields = <[String; FITTED_FIELDS.len()]>::default();
     fields[0] = requests.to_string();

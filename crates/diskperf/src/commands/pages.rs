@@ -5,8 +5,8 @@ use crate::arguments::ReportArguments;
 use diskperf_analysis::report::html::{self, ReportedRun};
 use diskperf_laboratory::Output;
 use diskperf_laboratory::files::HostFiles;
-use diskperf_laboratory::report::{pictures, reported};
-use diskperf_models::again::plan_of;
+use diskperf_laboratory::report::{build_pictures, build_reports};
+use diskperf_models::again::plan_stored_run;
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{Run, World};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Comma
     for name in &arguments.runs {
         wanted.extend(super::load_runs(store, name)?);
     }
-    let mut reported = reported(&catalogue, wanted)?;
+    let mut reported = build_reports(&catalogue, wanted)?;
     draw_platters(&mut reported);
     let page = html::render_page(&reported);
     output.write(page.as_bytes())?;
@@ -42,6 +42,6 @@ fn draw_platters(reported: &mut [ReportedRun]) {
 }
 
 fn draw_platter(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
-    let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
+    let drawn = plan_stored_run(run, &HostFiles).and_then(|plan| build_pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

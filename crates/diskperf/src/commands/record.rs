@@ -7,16 +7,16 @@ use crate::progress::TimeDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
-use diskperf_laboratory::recording::Came;
-use diskperf_laboratory::recording::device::{Asked, Ready};
+use diskperf_laboratory::recording::RecordingOutcome;
+use diskperf_laboratory::recording::device::{ReadyRecording, RecordRequest};
 
 /// Executes `diskperf record`: records the requests to a disk.
 pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
-    let asked = Asked {
+    let asked = RecordRequest {
         target: arguments.target.clone(),
-        lasts: arguments.lasts,
+        duration: arguments.lasts,
     };
-    let ready = Ready::new(asked, &arguments.output, arguments.force)?;
+    let ready = ReadyRecording::prepare(asked, &arguments.output, arguments.force)?;
     let stop = stop_on_signals()?;
     let progress = TimeDisplay::new(arguments.quiet, arguments.lasts);
     let came = ready.record(&stop, |so_far| {
@@ -42,23 +42,23 @@ pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
 
 /// Reports the result of recording a run; returns whether the recording is complete.
 pub(super) fn report_recording(
-    came: Result<Option<Came>, LaboratoryError>,
+    came: Result<Option<RecordingOutcome>, LaboratoryError>,
     quiet: bool,
 ) -> Result<bool, LaboratoryError> {
     let Some(came) = came? else {
         return Ok(true);
     };
     let path = came.path.display();
-    let missing = came.missing();
+    let missing = came.describe_missing();
     if let Some(missing) = &missing {
         print_message(&format!("--record {path}: {missing}"));
     }
-    if !quiet && came.parts > 0 {
+    if !quiet && came.part_count > 0 {
         print_message(&format!(
             "recorded in {path}: {} requests of {} repetitions, {}; `diskperf trace {path}` shows them",
-            came.requests,
-            came.parts,
-            came.what.join(", and ")
+            came.request_count,
+            came.part_count,
+            came.descriptions.join(", and ")
         ));
     }
     Ok(missing.is_none())

@@ -6,7 +6,7 @@ use crate::output::{print, width};
 use crate::progress::ModelRunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
-use diskperf_laboratory::reproduce::{Options, real_drives, reproduce_with};
+use diskperf_laboratory::reproduce::{ReproduceOptions, real_drives, reproduce_with};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_machine::Budget;
 use diskperf_models::model::load_catalogue;
@@ -36,13 +36,13 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
         None => None,
     };
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
-    let options = Options {
+    let options = ReproduceOptions {
         documents: arguments.documents.clone(),
         settings: arguments.settings.clone(),
-        threads: arguments.machines.thread_count(),
+        thread_count: arguments.machines.thread_count(),
         seed: arguments.machines.seed,
-        cells: arguments.cell.iter().cloned().collect(),
-        table: arguments.table.clone(),
+        cell_patterns: arguments.cell.iter().cloned().collect(),
+        table_title: arguments.table.clone(),
         catalogue: arguments.machines.catalogue.clone(),
         budget: Budget::unless(arguments.machines.no_budget),
         stop: stop_on_signals()?,

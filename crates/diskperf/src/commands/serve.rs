@@ -9,7 +9,7 @@ use super::{CommandResult, DONE};
 use crate::arguments::ServeArguments;
 use crate::output::{print, print_message};
 use crate::signals::stop_on_signals;
-use diskperf_laboratory::clean::{Cleaned, Cleaning, Leftover};
+use diskperf_laboratory::clean::{CleanOutcome, CleanRequest, Leftover};
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_models::model::load_catalogue;
 use diskperf_serve::nbd::{Address, Server};
@@ -82,17 +82,17 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     print(&format_report(arguments, &served, &report)?)?;
     if !is_running {
         let reason = "the model of the drive failed, and clients were disconnected";
-        return Err(LaboratoryError::Work(reason.to_owned()));
+        return Err(LaboratoryError::Workload(reason.to_owned()));
     }
     synced.map_err(|error| {
         let path = arguments.data_file.as_deref().unwrap_or(Path::new("-"));
-        LaboratoryError::Work(format!("{}: cannot be synced: {error}", path.display()))
+        LaboratoryError::Workload(format!("{}: cannot be synced: {error}", path.display()))
     })?;
     Ok(DONE)
 }
 
 /// Removes what killed servers left.
-pub(super) fn clean(cleaning: &Cleaning, cleaned: &mut Cleaned) {
+pub(super) fn clean(cleaning: &CleanRequest, cleaned: &mut CleanOutcome) {
     match abandoned_directories() {
         Ok(found) => {
             for abandoned in found {
@@ -100,7 +100,7 @@ pub(super) fn clean(cleaning: &Cleaning, cleaned: &mut Cleaned) {
                 cleaned.finish(cleaning, leftover, || abandoned.remove());
             }
         }
-        Err(error) => cleaned.failed.push(error.to_string()),
+        Err(error) => cleaned.failures.push(error.to_string()),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn serve_error(error: ServeError) -> LaboratoryError {
     match error {
         ServeError::Request(text) => LaboratoryError::Request(text),
         ServeError::Catalogue(errors) => LaboratoryError::Catalogue(errors),
-        ServeError::Work(text) => LaboratoryError::Work(text),
+        ServeError::Work(text) => LaboratoryError::Workload(text),
     }
 }
 
@@ -123,7 +123,7 @@ fn copies_on_write(arguments: &ServeArguments) -> bool {
 fn require_data_file(path: &Path) -> Result<(), LaboratoryError> {
     match Output::open(path)? {
         Output::File(_) => Ok(()),
-        Output::Standard => Err(LaboratoryError::Request(format!(
+        Output::StandardOutput => Err(LaboratoryError::Request(format!(
             "--data {}: the data are read and written at any place: name a file",
             path.display()
         ))),
@@ -196,7 +196,7 @@ fn wait_for_end(
         }
         logs.add(served)?;
         thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
-        progress.show(served);
+        progress.update(served);
     }
     Ok(true)
 }

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Program, Suite};
 use diskperf_catalogue::{Catalogue, Component};
-use diskperf_laboratory::catalogue::{components, documents, systems};
+use diskperf_laboratory::catalogue::{list_components, list_documents, list_systems};
 use diskperf_laboratory::{LaboratoryError, Output};
 
 /// Executes `diskperf completions`: prints completions for a shell.
@@ -21,7 +21,7 @@ pub(crate) fn completions(shell: Shell) -> CommandResult {
         "diskperf",
         &mut script,
     );
-    Output::Standard.write(&script)?;
+    Output::StandardOutput.write(&script)?;
     Ok(DONE)
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn man(words: &[String]) -> CommandResult {
     Man::new(command)
         .render(&mut page)
         .expect("writing to memory succeeds");
-    Output::Standard.write(&page)?;
+    Output::StandardOutput.write(&page)?;
     Ok(DONE)
 }
 
@@ -74,10 +74,10 @@ impl CompletionValues {
         let catalogue = Catalogue::embedded();
         let suites = Suite::all().into_iter().map(built_in);
         let programs = Program::all().into_iter().map(built_in);
-        let drives = components(&catalogue, Component::Drive).into_iter();
-        let documents = documents(&catalogue)?.into_iter();
+        let drives = list_components(&catalogue, Component::Drive).into_iter();
+        let documents = list_documents(&catalogue)?.into_iter();
         // bash splits words at the colon of a variant.
-        let systems = systems(&catalogue).into_iter();
+        let systems = list_systems(&catalogue).into_iter();
         let systems = systems.filter(|(name, _)| !name.contains(':'));
         Ok(Self {
             programs: suites.chain(programs).collect(),

@@ -8,23 +8,23 @@ use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::Output;
 use diskperf_laboratory::traces::{
-    Asked, Far, Form, ReadOptions, convert, files, size_bytes, summarize,
+    Form, ReadOptions, ReadProgress, TraceRequest, convert, list_files, summarize, total_file_bytes,
 };
 use std::path::Path;
 
 /// Executes `diskperf trace`: describes a block trace, or writes it in another format.
 pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
-    let asked = Asked {
-        files: files(&arguments.files)?,
-        options: ReadOptions {
+    let asked = TraceRequest {
+        files: list_files(&arguments.files)?,
+        read_options: ReadOptions {
             form: arguments.form,
             columns: arguments.columns.clone(),
             time_unit: arguments.time_unit,
             is_partial_allowed: arguments.partial,
         },
         window_ns: arguments.window,
-        part: arguments.part.map(|part| part as usize),
-        device: arguments.device.clone(),
+        part_index: arguments.part.map(|part| part as usize),
+        device_name: arguments.device.clone(),
         scale_to_bytes: arguments.scale_addresses,
     };
     if let (Some(form), Some(output)) = (arguments.convert, &arguments.output) {
@@ -35,7 +35,7 @@ pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
         None => None,
     };
     let stop = stop_on_signals()?;
-    let far = Far::default();
+    let far = ReadProgress::default();
     let progress = show_progress(arguments, &asked, &far);
     let found = summarize(&asked, &far, &stop);
     drop(progress);
@@ -54,27 +54,34 @@ pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
 
 fn convert_trace(
     arguments: &TraceArguments,
-    asked: &Asked,
+    asked: &TraceRequest,
     (form, path): (Form, &Path),
 ) -> CommandResult {
     let output = Output::open(path)?;
     let stop = stop_on_signals()?;
-    let far = Far::default();
+    let far = ReadProgress::default();
     let progress = show_progress(arguments, asked, &far);
     let done = convert(asked, (form, output), &far, &stop);
     drop(progress);
     let done = done?;
-    if done.left_out > 0 {
+    if done.omitted_count > 0 {
         print_message(&format!(
             "left out: {} requests, which {form} cannot carry",
-            done.left_out
+            done.omitted_count
         ));
     }
-    print_message(&format!("{} requests written as {form}", done.written));
+    print_message(&format!(
+        "{} requests written as {form}",
+        done.written_count
+    ));
     Ok(DONE)
 }
 
-fn show_progress(arguments: &TraceArguments, asked: &Asked, far: &Far) -> BytesDisplay {
-    let all = size_bytes(&asked.files);
+fn show_progress(
+    arguments: &TraceArguments,
+    asked: &TraceRequest,
+    far: &ReadProgress,
+) -> BytesDisplay {
+    let all = total_file_bytes(&asked.files);
     BytesDisplay::new(arguments.quiet, all, far.read_bytes.clone())
 }

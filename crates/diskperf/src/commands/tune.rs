@@ -7,13 +7,13 @@ use crate::progress::ModelRunDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_analysis::tuning::TuningResult;
-use diskperf_laboratory::crew::Threads;
+use diskperf_laboratory::crew::ThreadCrew;
 use diskperf_laboratory::files::HostFiles;
 use diskperf_laboratory::plan::is_model;
-use diskperf_laboratory::tune::{HostSearch, Kept, tune_host};
+use diskperf_laboratory::tune::{HostSearch, PointStore, tune_host};
 use diskperf_laboratory::{LaboratoryError, Output, Workload};
 use diskperf_models::model::load_catalogue;
-use diskperf_models::tune::{Search, tune as search};
+use diskperf_models::tune::{TuningSearch, tune_model as search};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,18 +50,18 @@ fn tune_model(
         )));
     }
     let catalogue = load_catalogue(arguments.machines.catalogue.as_deref())?;
-    let wanted = Search {
+    let wanted = TuningSearch {
         experiment: arguments.to_experiment(what),
         target,
-        over: arguments.over.clone(),
+        over_options: arguments.over.clone(),
         goal: arguments.goal.into(),
-        budget: arguments.budget,
-        seeds: arguments.seeds,
-        crew: Arc::new(Threads(arguments.machines.thread_count())),
+        run_budget: arguments.budget,
+        seed_count: arguments.seeds,
+        crew: Arc::new(ThreadCrew(arguments.machines.thread_count())),
         files: Arc::new(HostFiles),
         stop: stop_on_signals()?,
     };
-    let kept = Kept::open(store, arguments.fresh);
+    let kept = PointStore::open(store, arguments.fresh);
     let quiet = arguments.machines.quiet;
     let progress = ModelRunDisplay::new(quiet);
     let told = AtomicBool::new(false);
@@ -105,10 +105,10 @@ fn tune_path(
     let wanted = HostSearch {
         experiment: arguments.to_experiment(what),
         target: target.into(),
-        over: arguments.over.clone(),
+        over_options: arguments.over.clone(),
         goal: arguments.goal.into(),
         repetitions: arguments.runs,
-        device_settings: arguments.change_device_settings,
+        changes_device_settings: arguments.change_device_settings,
         stop: stop_on_signals()?,
     };
     let progress = ModelRunDisplay::new(arguments.machines.quiet);

@@ -223,7 +223,7 @@ fn what_cannot_be_printed_is_stored() {
     let line = "run write_8192 --on ./target --size 64K --runs 2";
     user.run_to(&words(line), Stdio::from(full))
         .expect(1, &["stored as run", "cannot write to standard output"]);
-    assert!(user.stored()[0].repetitions >= 2);
+    assert!(user.stored()[0].repetition_count >= 2);
 }
 
 /// The file is as it was, and nothing is beside it.

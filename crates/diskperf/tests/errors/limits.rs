@@ -146,7 +146,7 @@ fn a_limit_of_file_sizes() {
         matches!(&stored.state, RunState::Failed(why) if why.contains("EFBIG")),
         "{stored:?}"
     );
-    assert!(stored.repetitions > 0, "{stored:?}");
+    assert!(stored.repetition_count > 0, "{stored:?}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_limit_of_cpu_time() {
         matches!(&stored.state, RunState::Failed(why) if why.contains("CPU time")),
         "{stored:?}"
     );
-    assert!(stored.repetitions > 0, "{stored:?}");
+    assert!(stored.repetition_count > 0, "{stored:?}");
     assert!(outcome.stdout.contains("write_8192"), "{outcome:?}");
 }
 

@@ -188,7 +188,7 @@ fn a_kill_while_the_store_is_locked_loses_nothing() {
         "{after} {before} {waiting}"
     );
     drop(locker);
-    assert!(user.stored()[0].repetitions as usize <= after);
+    assert!(user.stored()[0].repetition_count as usize <= after);
     user.run(&words("clean --on ./target")).expect(0, &[]);
     user.assert_nothing_left(&killed);
 }

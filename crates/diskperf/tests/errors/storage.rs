@@ -184,7 +184,7 @@ fn too_little_space_in_the_middle_of_the_run() {
     std::fs::remove_file(filler).unwrap();
     assert_eq!(entries(&user.target()), before);
     let run = &user.stored()[0];
-    assert!(run.repetitions >= 2, "{run:?}");
+    assert!(run.repetition_count >= 2, "{run:?}");
     assert!(
         matches!(&run.state, RunState::Failed(why) if why.contains("ENOSPC")),
         "{run:?}"
@@ -234,7 +234,7 @@ fn a_device_that_fails_in_the_middle() {
         "{run:?}"
     );
     let store = Store::open(&user.store()).unwrap();
-    let stored = store.load(&run.id).unwrap();
+    let stored = store.load_run(&run.id).unwrap();
     assert!(stored.results[0].repetitions.len() >= 2, "{run:?}");
 }
 

@@ -105,7 +105,7 @@ fn of_the_store(stage: &Stage, user: &User, watched: &Watched) -> Vec<String> {
     let (id, finished) = (run["id"].as_str().unwrap_or_default(), repetitions(&json));
     let kept = store.exists().then(|| {
         let store = Store::open(&store).map_err(|error| error.to_string())?;
-        store.load(id).map_err(|error| error.to_string())
+        store.load_run(id).map_err(|error| error.to_string())
     });
     let (state, stored) = match &kept {
         Some(Ok(run)) => {

@@ -134,7 +134,12 @@ fn a_folder_is_not_forgotten_while_its_file_system_is_not_mounted() {
     }
     let user = User::new();
     let disk = Disk::new(&user);
-    let noted = || Store::open(&user.store()).unwrap().workspaces().unwrap();
+    let noted = || {
+        Store::open(&user.store())
+            .unwrap()
+            .list_workspaces()
+            .unwrap()
+    };
     let mounted = disk.mount();
     let folder = killed(&user);
     drop(mounted);
@@ -171,7 +176,7 @@ fn a_folder_that_was_removed_is_forgotten() {
     std::fs::remove_dir_all(user.target()).unwrap();
     user.run(&["clean"]).expect(0, &[]);
     let store = Store::open(&user.store()).unwrap();
-    assert_eq!(store.workspaces().unwrap(), []);
+    assert_eq!(store.list_workspaces().unwrap(), []);
 }
 
 /// At Ctrl-C, at the end of all programs, and after an error.
@@ -337,7 +342,10 @@ fn rows_of_the_store_are_only_places_to_look() {
     user.run(&["clean"]).expect(0, &[]);
     assert_eq!(tree(&precious), before);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
-    let noted = Store::open(&user.store()).unwrap().workspaces().unwrap();
+    let noted = Store::open(&user.store())
+        .unwrap()
+        .list_workspaces()
+        .unwrap();
     assert_eq!(noted.len(), 1, "{noted:?}");
     assert_eq!(noted[0].path, without_marker);
 }

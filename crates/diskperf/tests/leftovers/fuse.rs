@@ -66,7 +66,10 @@ fn whole_suites_leave_nothing() {
             user.assert_nothing_left((server, suite));
             served.expect_nothing_behind();
         }
-        let noted = Store::open(&user.store()).unwrap().workspaces().unwrap();
+        let noted = Store::open(&user.store())
+            .unwrap()
+            .list_workspaces()
+            .unwrap();
         assert_eq!(noted, []);
     }
 }

@@ -371,7 +371,7 @@ fn two_runs_at_once_are_both_stored() {
     let stored = user.stored();
     assert_eq!(stored.len(), 3);
     for run in stored {
-        assert!(run.repetitions >= 30, "{run:?}");
+        assert!(run.repetition_count >= 30, "{run:?}");
         shown(&user, &run.id);
     }
 }

@@ -271,7 +271,7 @@ fn a_long_course_over_time() {
         "{points} of {interval_s} s"
     );
     let store = Store::open(&user.store()).unwrap();
-    let run = store.load(&user.stored()[0].id).unwrap();
+    let run = store.load_run(&user.stored()[0].id).unwrap();
     let load = run.results[0].repetitions[0].loads().next().unwrap();
     let text = serde_json::to_string(&load.series).unwrap();
     assert!(text.len() < 1 << 20, "{} bytes", text.len());

@@ -201,7 +201,7 @@ impl User {
             return Vec::new();
         }
         let store = Store::open(&self.store()).expect("the store opens");
-        store.list().expect("the store can be read")
+        store.list_runs().expect("the store can be read")
     }
 
     /// Waits until the newest run has so many repetitions stored.
@@ -210,7 +210,7 @@ impl User {
             let stored = self.stored();
             stored
                 .first()
-                .is_some_and(|run| run.repetitions >= repetitions)
+                .is_some_and(|run| run.repetition_count >= repetitions)
         });
     }
 

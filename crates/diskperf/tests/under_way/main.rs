@@ -37,8 +37,10 @@ fn measuring(user: &User, line: &str) -> Process {
 /// The newest run, of which all can be read.
 fn newest(user: &User) -> Run {
     let store = Store::open(&user.store()).expect("the store opens");
-    let headings = store.list().expect("the store can be read");
-    store.load(&headings[0].id).expect("the run can be read")
+    let headings = store.list_runs().expect("the store can be read");
+    store
+        .load_run(&headings[0].id)
+        .expect("the run can be read")
 }
 
 /// Asserts that the newest run failed for this reason, and that it kept what it had finished.

@@ -37,7 +37,7 @@ fn goes_on(engine: &str, stop: impl Fn(Pid), go_on: impl Fn(Pid)) {
         thread::sleep(Duration::from_millis(100));
         stop(pid);
         thread::sleep(STOP);
-        let before = user.stored()[0].repetitions;
+        let before = user.stored()[0].repetition_count;
         go_on(pid);
         user.wait_for_repetitions(&mut process, before + 2);
         was_stopped()

@@ -1,42 +1,44 @@
 //! One arm of an A/B measurement during execution: its run and the recorder that stores it.
 
-use super::{AbRequest, share_files};
+use super::{AbRequest, do_share_files};
 use crate::execute::{new_run, state_after};
 use crate::plan::HostPlan;
-use crate::recorder::Recorder;
+use crate::recorder::RunRecorder;
 use crate::{LaboratoryError, overhead};
 use diskperf_analysis::interference;
-use diskperf_models::{Event, Observer};
+use diskperf_models::{Observer, ObserverEvent};
 use diskperf_system::host::Clock;
 use diskperf_system::host::hook::Hook;
 use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};
 
-/// One arm of an A/B measurement, with its plan, run and recorder.
-pub(super) struct Measured<'a> {
+pub(super) struct MeasuredVariant<'a> {
     pub(super) plan: &'a HostPlan,
     pub(super) hook: Option<Hook>,
     pub(super) run: Run,
-    pub(super) recorder: &'a mut Recorder,
+    pub(super) recorder: &'a mut RunRecorder,
 }
 
 /// Creates both arms of an A/B measurement, with no results yet.
-pub(super) fn both<'a>(
+pub(super) fn new_pair<'a>(
     plans: [&'a HostPlan; 2],
     (hooks, request): ([Option<Hook>; 2], &AbRequest),
     clock: Clock,
-    recorders: [&'a mut Recorder; 2],
-) -> [Measured<'a>; 2] {
+    recorders: [&'a mut RunRecorder; 2],
+) -> [MeasuredVariant<'a>; 2] {
     let ids = plans.map(|plan| new_run(plan, clock));
     let [mut run_a, mut run_b] = ids;
-    let places_differ = !share_files(plans);
-    let [before_a, before_b] = request.sides.each_ref().map(|side| side.before.clone());
+    let places_differ = !do_share_files(plans);
+    let [before_a, before_b] = request
+        .sides
+        .each_ref()
+        .map(|side| side.before_command.clone());
     let interleaved = |partner: &Run, arm, before| {
         Some(Interleaved {
             partner: partner.id.clone(),
             arm,
             seed: request.seed,
             places_differ,
-            min_effect: Some(request.limits.effect_share_min),
+            min_effect: Some(request.decision_limits.effect_share_min),
             before,
         })
     };
@@ -45,17 +47,17 @@ pub(super) fn both<'a>(
     let ([plan_a, plan_b], [hook_a, hook_b]) = (plans, hooks);
     let [recorder_a, recorder_b] = recorders;
     [
-        Measured::new(plan_a, hook_a, run_a, recorder_a),
-        Measured::new(plan_b, hook_b, run_b, recorder_b),
+        MeasuredVariant::new(plan_a, hook_a, run_a, recorder_a),
+        MeasuredVariant::new(plan_b, hook_b, run_b, recorder_b),
     ]
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasuredVariant<'a> {
     fn new(
         plan: &'a HostPlan,
         hook: Option<Hook>,
         mut run: Run,
-        recorder: &'a mut Recorder,
+        recorder: &'a mut RunRecorder,
     ) -> Self {
         run.command_line = recorder.command_line().to_vec();
         if let Some(hook) = &hook {
@@ -70,17 +72,17 @@ impl<'a> Measured<'a> {
         }
     }
 
-    pub(super) fn begin(
+    pub(super) fn begin_run(
         &mut self,
         clock: Clock,
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
-        self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
+        self.run.overhead = Some(overhead::measure_overhead(clock).map_err(LaboratoryError::work)?);
         self.recorder.begin_run(&self.run);
-        self.recorder.tell(observer);
-        observer.handle_event(Event::RunStarted(&self.run));
+        self.recorder.report_messages(observer);
+        observer.handle_event(ObserverEvent::RunStarted(&self.run));
         for note in &self.run.notes {
-            observer.handle_event(Event::Note(note));
+            observer.handle_event(ObserverEvent::Note(note));
         }
         Ok(())
     }
@@ -97,7 +99,7 @@ impl<'a> Measured<'a> {
         observer: &mut dyn Observer,
     ) {
         self.recorder.add_repetition(ordinal, &repetition);
-        self.recorder.tell(observer);
+        self.recorder.report_messages(observer);
         self.run.results[ordinal].repetitions.push(repetition);
     }
 
@@ -113,15 +115,15 @@ impl<'a> Measured<'a> {
     }
 
     /// Finishes the run of this arm of an A/B measurement, completed or failed, and returns it.
-    pub(super) fn finish(
+    pub(super) fn finish_run(
         mut self,
         error: Option<&LaboratoryError>,
         observer: &mut dyn Observer,
     ) -> Run {
         self.run.state = state_after(error);
         self.recorder.finish_run(&self.run);
-        self.recorder.tell(observer);
-        observer.handle_event(Event::RunFinished(&self.run));
+        self.recorder.report_messages(observer);
+        observer.handle_event(ObserverEvent::RunFinished(&self.run));
         self.run
     }
 }

@@ -59,7 +59,7 @@ impl Disks {
             )));
         }
         let device = drive.build(&Streams::new(seed), Unit::default());
-        let cache = match device.keeps_writes() {
+        let cache = match device.has_volatile_cache() {
             true => WriteCache::Volatile,
             false => WriteCache::Durable,
         };

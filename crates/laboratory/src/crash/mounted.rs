@@ -21,7 +21,7 @@ pub(super) struct Mounted {
 impl Mounted {
     pub(super) fn mount(disks: Arc<Disks>, directory: &Path) -> Result<Self, LaboratoryError> {
         let failed = |error: std::io::Error| {
-            LaboratoryError::Work(format!(
+            LaboratoryError::Workload(format!(
                 "cannot mount {} by FUSE: {error}: see that /dev/fuse is there (`modprobe fuse`)",
                 directory.display()
             ))

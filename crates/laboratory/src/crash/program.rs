@@ -48,7 +48,7 @@ pub(super) fn run_captured(
     stop: &AtomicBool,
 ) -> Result<(GroupEnd, String), LaboratoryError> {
     let failed =
-        |error: std::io::Error| LaboratoryError::Work(format!("{}: {error}", output.display()));
+        |error: std::io::Error| LaboratoryError::Workload(format!("{}: {error}", output.display()));
     let file = File::create(output).map_err(failed)?;
     let other = file.try_clone().map_err(failed)?;
     command.stdout(file).stderr(other);
@@ -71,5 +71,5 @@ pub(super) fn run(
     let started = ChildGroup::start(command);
     started
         .and_then(|child| child.wait(time_max, stop))
-        .map_err(|error| LaboratoryError::Work(format!("cannot run sh: {error}")))
+        .map_err(|error| LaboratoryError::Workload(format!("cannot run sh: {error}")))
 }

@@ -26,7 +26,7 @@ pub(super) fn attach(mounted: &Mounted, name: &str) -> Result<LoopDevice, Labora
     let path = mounted.path(name);
     let file = File::options().read(true).write(true).open(&path);
     let file =
-        file.map_err(|error| LaboratoryError::Work(format!("{}: {error}", path.display())))?;
+        file.map_err(|error| LaboratoryError::Workload(format!("{}: {error}", path.display())))?;
     let unit_bytes = u64::from(mounted.disks().unit_bytes);
     LoopDevice::attach(&path, file.as_fd(), unit_bytes).map_err(LaboratoryError::work)
 }

@@ -3,7 +3,7 @@
 
 use crate::execute::execute;
 use crate::plan::{HostPlan, Plan};
-use crate::recorder::Recorder;
+use crate::recorder::RunRecorder;
 use diskperf_analysis::comparison::{ResultPair, compare};
 use diskperf_analysis::explanation::difference::ExplanationDifferences;
 use diskperf_analysis::explanation::side_by_side::{ExplanationSide, WorkAmount, compare_sides};
@@ -16,33 +16,35 @@ use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_duration_s;
 use diskperf_battery::Job;
 use diskperf_models::LaboratoryError;
-use diskperf_models::explain::{Means, Subject, check_apart, explain};
-use diskperf_models::{Event, Observer};
+use diskperf_models::explain::{
+    ExplainedSystem, ExplanationOptions, check_separate_jobs, explain_system,
+};
+use diskperf_models::{Observer, ObserverEvent};
 use diskperf_timeline::{BlockTrace, Nanoseconds, ProgramResult, Repetition, Run, Trace};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// An explanation, with the data that a comparison with another one needs.
-pub struct Told {
+pub struct StorageExplanation {
     /// Name of the explained run or system, for headings.
     pub name: String,
     /// Attribution of the elapsed time to stages.
     pub explanation: Explanation,
     /// Amount of work of each program: its size and requests.
-    pub amounts: Vec<WorkAmount>,
+    pub work_amounts: Vec<WorkAmount>,
     /// Trace of each program; `None` where events were not recorded.
     pub traces: Vec<Option<Trace>>,
     /// Explained run; `None` for a modelled system.
     pub run: Option<Run>,
 }
 
-impl Told {
-    fn side(&self) -> ExplanationSide<'_> {
+impl StorageExplanation {
+    fn to_side(&self) -> ExplanationSide<'_> {
         ExplanationSide {
             name: &self.name,
             explanation: &self.explanation,
-            work_amounts: &self.amounts,
+            work_amounts: &self.work_amounts,
         }
     }
 }
@@ -52,9 +54,9 @@ impl Told {
 /// # Errors
 ///
 /// Returns an error if no repetition of a program counts.
-pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
+pub fn explain_run(run: Run) -> Result<StorageExplanation, LaboratoryError> {
     let name = format!("{} (run {})", run.measured(), run.id);
-    let mut told = told(name, run, &[], Vec::new())?;
+    let mut told = build_explanation(name, run, &[], Vec::new())?;
     told.explanation.notes.push(
         "from the counters of a stored run; explain the path instead of the run, as root, and block-layer events show what it waited for".to_owned(),
     );
@@ -71,26 +73,26 @@ pub fn explain_target(
     store: Option<&Path>,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
-) -> Result<Told, LaboratoryError> {
-    check_apart(&plan.suite)?;
+) -> Result<StorageExplanation, LaboratoryError> {
+    check_separate_jobs(&plan.suite)?;
     let plan = HostPlan {
-        block_events: true,
+        records_block_events: true,
         ..plan.clone()
     };
     let name = plan.target_name();
-    let mut collector = Collector {
+    let mut collector = BlockTraceCollector {
         inner: observer,
-        latest: None,
+        latest_trace: None,
         traces: Vec::new(),
         notes: Vec::new(),
     };
-    let mut recorder = Recorder::of_leftovers(store);
+    let mut recorder = RunRecorder::open_for_leftovers(store);
     let plan = Plan::Host(Box::new(plan));
     let executed = execute(&plan, stop, &mut collector, &mut recorder);
-    let Collector { traces, notes, .. } = collector;
+    let BlockTraceCollector { traces, notes, .. } = collector;
     match executed.error {
         Some(error) => Err(error),
-        None => told(name, executed.run, &traces, notes),
+        None => build_explanation(name, executed.run, &traces, notes),
     }
 }
 
@@ -99,23 +101,26 @@ pub fn explain_target(
 /// # Errors
 ///
 /// Returns the error of the modelled machine.
-pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, LaboratoryError> {
+pub fn explain_model(
+    subject: &ExplainedSystem,
+    means: &ExplanationOptions<'_>,
+) -> Result<StorageExplanation, LaboratoryError> {
     let plan = &subject.plan;
-    let means = Means {
-        counterfactuals: false,
+    let means = ExplanationOptions {
+        runs_counterfactuals: false,
         ..*means
     };
-    let (explanation, traces) = explain(subject, &means)?;
+    let (explanation, traces) = explain_system(subject, &means)?;
     let amount = |job: &Job| WorkAmount {
-        size_bytes: plan.size(job),
+        size_bytes: plan.file_bytes(job),
         request_count: 0,
     };
     let computers = plan.computers.iter();
     let amounts = computers.flat_map(|_| plan.suite.jobs().map(amount));
-    Ok(Told {
+    Ok(StorageExplanation {
         name: subject.name.clone(),
         explanation,
-        amounts: amounts.collect(),
+        work_amounts: amounts.collect(),
         traces: traces.into_iter().map(Some).collect(),
         run: None,
     })
@@ -126,12 +131,15 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
 /// # Errors
 ///
 /// Returns an error if the two have no program in common.
-pub fn differences(a: &Told, b: &Told) -> Result<ExplanationDifferences, LaboratoryError> {
+pub fn compare_explanations(
+    a: &StorageExplanation,
+    b: &StorageExplanation,
+) -> Result<ExplanationDifferences, LaboratoryError> {
     let runs = a.run.as_ref().zip(b.run.as_ref());
     let differs = runs.map_or_else(Vec::new, |(a, b)| list_run_differences(a, b));
-    let found = compare_sides(&a.side(), &b.side(), differs);
+    let found = compare_sides(&a.to_side(), &b.to_side(), differs);
     let mut found = found.ok_or_else(|| {
-        let programs = |told: &Told| -> String {
+        let programs = |told: &StorageExplanation| -> String {
             let all = told.explanation.programs.iter();
             let names: Vec<&str> = all.map(|one| one.program.as_str()).collect();
             names.join(", ")
@@ -145,7 +153,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<ExplanationDifferences, Laborat
         ))
     })?;
     if let Some((a, b)) = runs {
-        found.notes.splice(0..0, untold(a, b));
+        found.notes.splice(0..0, list_unexplained(a, b));
     } else {
         found.notes.push(
             "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and time that real storage does not report is unattributed".to_owned(),
@@ -155,7 +163,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<ExplanationDifferences, Laborat
 }
 
 /// Notes for the programs of two measured runs whose repetitions do not prove a difference.
-fn untold(a: &Run, b: &Run) -> Vec<String> {
+fn list_unexplained(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
     let pairs = compared.result_pairs.iter();
     let untold = pairs
@@ -170,70 +178,69 @@ fn untold(a: &Run, b: &Run) -> Vec<String> {
     untold.map(told).collect()
 }
 
-/// Observer that collects the block trace of each repetition, and all notes.
-struct Collector<'a> {
+struct BlockTraceCollector<'a> {
     inner: &'a mut dyn Observer,
-    latest: Option<BlockTrace>,
+    latest_trace: Option<BlockTrace>,
     traces: Vec<Vec<Option<BlockTrace>>>,
     notes: Vec<String>,
 }
 
-impl Observer for Collector<'_> {
-    fn handle_event(&mut self, event: Event<'_>) {
+impl Observer for BlockTraceCollector<'_> {
+    fn handle_event(&mut self, event: ObserverEvent<'_>) {
         match event {
-            Event::BlockLayer(trace) => {
-                self.latest = Some(trace);
+            ObserverEvent::BlockTraceRecorded(trace) => {
+                self.latest_trace = Some(trace);
                 return;
             }
-            Event::Note(note) => {
+            ObserverEvent::Note(note) => {
                 if !self.notes.iter().any(|known| known == note) {
                     self.notes.push(note.to_owned());
                 }
                 return;
             }
-            Event::StepStarted { .. } => self.traces.push(Vec::new()),
+            ObserverEvent::StepStarted { .. } => self.traces.push(Vec::new()),
             // A pilot's is nobody's.
-            Event::RepetitionStarted { .. } => self.latest = None,
-            Event::RepetitionFinished(_) => {
+            ObserverEvent::RepetitionStarted { .. } => self.latest_trace = None,
+            ObserverEvent::RepetitionFinished(_) => {
                 if let Some(program) = self.traces.last_mut() {
-                    program.push(self.latest.take());
+                    program.push(self.latest_trace.take());
                 }
             }
-            Event::RunStarted(_)
-            | Event::Recorded(_)
-            | Event::Pilot { .. }
-            | Event::BlockFinished { .. }
-            | Event::StepFinished(_)
-            | Event::SettingTried(_)
-            | Event::Warning(_)
-            | Event::RunFinished(_) => {}
+            ObserverEvent::RunStarted(_)
+            | ObserverEvent::RequestsRecorded(_)
+            | ObserverEvent::PilotFinished { .. }
+            | ObserverEvent::BlockFinished { .. }
+            | ObserverEvent::StepFinished(_)
+            | ObserverEvent::SettingTried(_)
+            | ObserverEvent::Warning(_)
+            | ObserverEvent::RunFinished(_) => {}
         }
         self.inner.handle_event(event);
     }
 }
 
-fn told(
+fn build_explanation(
     name: String,
     run: Run,
     traces: &[Vec<Option<BlockTrace>>],
     mut notes: Vec<String>,
-) -> Result<Told, LaboratoryError> {
+) -> Result<StorageExplanation, LaboratoryError> {
     let results: Vec<&ProgramResult> = run.results.iter().collect();
     let layers = decompose(&results);
-    let mut told = Told {
+    let mut told = StorageExplanation {
         name: String::new(),
         explanation: Explanation {
             subject: format!("{} on {name}", run.suite),
             programs: Vec::new(),
             notes: Vec::new(),
         },
-        amounts: Vec::new(),
+        work_amounts: Vec::new(),
         traces: Vec::new(),
         run: None,
     };
     for (number, result) in results.iter().enumerate() {
         let own = traces.get(number).map_or(&[][..], Vec::as_slice);
-        let watched = watched(result, own, &layers);
+        let watched = find_watched_repetition(result, own, &layers);
         let (mut account, repetition, trace) = match watched {
             Some((account, repetition, trace)) => (account, repetition, Some(trace)),
             None => {
@@ -246,9 +253,9 @@ fn told(
             }
         };
         sort_own_requests_first(&mut account, repetition);
-        notes.extend(lost(result, own));
-        notes.extend(disagreeing(result, own));
-        notes.extend(remarks(result, &layers, trace.is_some()));
+        notes.extend(describe_lost_events(result, own));
+        notes.extend(describe_disagreement(result, own));
+        notes.extend(list_remarks(result, &layers, trace.is_some()));
         told.explanation.programs.push(ProgramExplanation {
             program: result.title(),
             filesystem: result.filesystem.clone(),
@@ -260,7 +267,7 @@ fn told(
             counterfactuals: Vec::new(),
             tails: Vec::new(),
         });
-        told.amounts.push(WorkAmount {
+        told.work_amounts.push(WorkAmount {
             size_bytes: result.size_bytes,
             request_count: repetition.total(|worker| worker.calls),
         });
@@ -273,7 +280,7 @@ fn told(
         )));
     }
     notes.extend(run.notes.iter().cloned());
-    notes.extend(requests_note(&told));
+    notes.extend(describe_request_counts(&told));
     for note in notes {
         if !told.explanation.notes.contains(&note) {
             told.explanation.notes.push(note);
@@ -285,7 +292,7 @@ fn told(
 }
 
 /// Repetitions that count and whose trace lost no event.
-fn whole<'r>(
+fn find_complete_trace<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
 ) -> impl Iterator<Item = (&'r Repetition, &'r BlockTrace)> {
@@ -298,12 +305,12 @@ fn whole<'r>(
 
 /// Returns the account of the median repetition, by the judged quantity. Only repetitions count
 /// whose trace lost no event and agrees with the kernel's accounting.
-fn watched<'r>(
+fn find_watched_repetition<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
     layers: &[Decomposition],
 ) -> Option<(TimeAccount, &'r Repetition, Trace)> {
-    let mut kept: Vec<(&Repetition, &BlockTrace)> = whole(result, traces)
+    let mut kept: Vec<(&Repetition, &BlockTrace)> = find_complete_trace(result, traces)
         .filter(|(repetition, trace)| {
             observed::find_cpu_share_disagreement(trace, repetition).is_none()
         })
@@ -322,7 +329,7 @@ fn watched<'r>(
 }
 
 /// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
-fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
+fn describe_lost_events(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
     let pairs = result.repetitions.iter().zip(traces);
     let kept = pairs.filter(|(repetition, _)| !repetition.discarded);
     let traces: Vec<&BlockTrace> = kept.filter_map(|(_, trace)| trace.as_ref()).collect();
@@ -341,8 +348,8 @@ fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String>
 
 /// Returns a note on repetitions whose trace events contradict the kernel's accounting; `None` if
 /// there are none.
-fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
-    let kept: Vec<_> = whole(result, traces).collect();
+fn describe_disagreement(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
+    let kept: Vec<_> = find_complete_trace(result, traces).collect();
     let found: Vec<_> = kept
         .iter()
         .filter_map(|(repetition, trace)| observed::find_cpu_share_disagreement(trace, repetition))
@@ -364,7 +371,7 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
     ))
 }
 
-fn remarks(
+fn list_remarks(
     result: &ProgramResult,
     layers: &[Decomposition],
     watched: bool,
@@ -392,7 +399,7 @@ fn remarks(
 }
 
 /// Returns a note on the meaning of requests, if any were observed.
-fn requests_note(told: &Told) -> Option<String> {
+fn describe_request_counts(told: &StorageExplanation) -> Option<String> {
     let accounts = told.explanation.programs.iter();
     let observed = accounts
         .flat_map(|one| &one.time_account.device_accounts)

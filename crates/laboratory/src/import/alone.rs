@@ -3,8 +3,8 @@
 mod requests;
 
 use super::replayed::ReplayFigures;
-use super::target::Target;
-use super::{ImportedDrive, ThinkTimeReference, catalogue_name, check, rig};
+use super::target::ImportTarget;
+use super::{ImportedDrive, ThinkTimeReference, check_entries, rig_name, to_catalogue_name};
 use diskperf_calibration::alone::{IdentifiedDrive, entry, identify_drive};
 use diskperf_calibration::entry::BLOCK_BYTES;
 use diskperf_calibration::{FittedParameter, score_disk};
@@ -17,19 +17,25 @@ pub(super) use requests::is_trace;
 
 /// Findings of a trace about a drive without parameter files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShownDrive {
+pub struct TraceDrive {
     /// Number of requests in the trace.
-    pub requests: usize,
+    #[serde(rename = "requests")]
+    pub request_count: usize,
     /// Number of requests at the start of the trace from which all parameters are determined.
-    pub fitted_requests: usize,
+    #[serde(rename = "fitted_requests")]
+    pub fitted_request_count: usize,
     /// Position of the pauses between requests in the trace.
-    pub think: ThinkTimeReference,
+    #[serde(rename = "think")]
+    pub think_time_reference: ThinkTimeReference,
     /// Indices of requests that follow a gap in the trace.
-    pub jumps: Vec<usize>,
+    #[serde(rename = "jumps")]
+    pub phase_jumps: Vec<usize>,
     /// Parameters of the drive that the trace shows.
-    pub numbers: Vec<ShownNumber>,
+    #[serde(rename = "numbers")]
+    pub fitted_parameters: Vec<TraceParameter>,
     /// Parts of the drive that the trace does not show, each with the reason.
-    pub not_determined: Vec<String>,
+    #[serde(rename = "not_determined")]
+    pub undetermined_parameters: Vec<String>,
     /// Accuracy of the modelled drive in a replay of the remaining requests, from which no
     /// parameter was determined.
     pub replay: ReplayFigures,
@@ -37,17 +43,20 @@ pub struct ShownDrive {
 
 /// A parameter of a drive that a trace shows, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ShownNumber {
+pub struct TraceParameter {
     /// Name of the drive parameter, with its unit.
     pub name: String,
     /// Index of the zone, from 0, if each zone has its own value of the parameter.
-    pub zone: Option<usize>,
+    #[serde(rename = "zone")]
+    pub zone_index: Option<usize>,
     /// Best estimate of the drive parameter from the trace.
     pub value: f64,
     /// Lower end of the parameter's confidence interval.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub interval_min: f64,
     /// Upper end of the parameter's confidence interval.
-    pub high: f64,
+    #[serde(rename = "high")]
+    pub interval_max: f64,
 }
 
 /// Imports the drive that a trace was recorded on.
@@ -56,7 +65,7 @@ pub struct ShownNumber {
 ///
 /// Returns an error if the trace cannot be read, its requests overlap, or it does not reveal the
 /// rotation of the platter.
-pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDrive, String> {
+pub(super) fn import(file: &Path, target: &mut ImportTarget<'_>) -> Result<ImportedDrive, String> {
     let requests = requests::read(file)?;
     let half = requests.len() / 2;
     let refused = |why: &str| format!("{}: {why}", file.display());
@@ -71,15 +80,15 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
         ));
     }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name = catalogue_name(&stem)?;
+    let name = to_catalogue_name(&stem)?;
     let label = file.file_name().unwrap_or_default().to_string_lossy();
     let end = requests
         .iter()
         .map(|one| one.first_block + u64::from(one.block_count));
     let capacity = end.max().unwrap_or(1);
     let read = |buffer: &entry::BufferCandidate| -> Result<_, String> {
-        let entries = entries(&name, &label, &found, capacity, buffer);
-        let disk = check(
+        let entries = build_entries(&name, &label, &found, capacity, buffer);
+        let disk = check_entries(
             &format!("bare-{name}"),
             &name,
             &entries,
@@ -104,29 +113,29 @@ pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDri
     let replay = ReplayFigures::new(&score_disk(&disk, &requests, found.think_position));
     let written = entries
         .into_iter()
-        .map(|(path, text)| target.add(path, text));
+        .map(|(path, text)| target.add_file(path, text));
     let written: Vec<String> = written.collect::<Result<_, String>>()?;
     Ok(ImportedDrive {
         system: format!("bare-{name}"),
         name,
-        fitted_drive: None,
+        fitted_drive_name: None,
         fitted_system: None,
-        file: label.into_owned(),
-        trace_beside: None,
+        source_file: label.into_owned(),
+        trace_file: None,
         capacity_bytes: capacity * BLOCK_BYTES,
-        zones: found.zones.len(),
-        is_of_runs: false,
-        written,
+        zone_count: found.zones.len(),
+        is_from_traces: false,
+        written_files: written,
         warnings: Vec::new(),
         fit: None,
         replays: None,
-        shown: Some(shown(&found, requests.len(), replay)),
-        without_effect: Vec::new(),
-        differs: Vec::new(),
+        trace_drive: Some(build_trace_drive(&found, requests.len(), replay)),
+        keys_without_effect: Vec::new(),
+        model_differences: Vec::new(),
     })
 }
 
-fn entries(
+fn build_entries(
     name: &str,
     label: &str,
     found: &IdentifiedDrive,
@@ -134,20 +143,24 @@ fn entries(
     buffer: &entry::BufferCandidate,
 ) -> Vec<(String, String)> {
     let drive = entry::render_entry(label, found, capacity, buffer);
-    let system = rig(name, "a trace of the drive");
+    let system = rig_name(name, "a trace of the drive");
     vec![
         (format!("drives/{name}.toml"), drive),
         (format!("systems/bare-{name}.toml"), system),
     ]
 }
 
-fn shown(found: &IdentifiedDrive, requests: usize, replay: ReplayFigures) -> ShownDrive {
-    let number = |zone: Option<usize>, of: &FittedParameter| ShownNumber {
+fn build_trace_drive(
+    found: &IdentifiedDrive,
+    requests: usize,
+    replay: ReplayFigures,
+) -> TraceDrive {
+    let number = |zone: Option<usize>, of: &FittedParameter| TraceParameter {
         name: of.name.clone(),
-        zone,
+        zone_index: zone,
         value: of.value,
-        low: of.interval.low,
-        high: of.interval.high,
+        interval_min: of.interval.low,
+        interval_max: of.interval.high,
     };
     let mut numbers = vec![number(None, &found.period_us)];
     let others = [
@@ -162,12 +175,12 @@ fn shown(found: &IdentifiedDrive, requests: usize, replay: ReplayFigures) -> Sho
         numbers.push(number(Some(index), &zone.sectors_per_track));
     }
     for arrival in &found.seek_arrivals {
-        numbers.push(ShownNumber {
+        numbers.push(TraceParameter {
             name: format!("arrival_us after {:.0} tracks", arrival.track_distance),
-            zone: None,
+            zone_index: None,
             value: arrival.arrival_us,
-            low: arrival.arrival_us - arrival.confidence_interval_us,
-            high: arrival.arrival_us + arrival.confidence_interval_us,
+            interval_min: arrival.arrival_us - arrival.confidence_interval_us,
+            interval_max: arrival.arrival_us + arrival.confidence_interval_us,
         });
     }
     let mut not_determined = vec![
@@ -198,16 +211,16 @@ fn shown(found: &IdentifiedDrive, requests: usize, replay: ReplayFigures) -> Sho
             .filter(|one| one.0)
             .map(|one| one.1.to_owned()),
     );
-    ShownDrive {
-        requests,
-        fitted_requests: found.request_count,
-        think: match found.think_position {
+    TraceDrive {
+        request_count: requests,
+        fitted_request_count: found.request_count,
+        think_time_reference: match found.think_position {
             Pauses::BeforeRequest => ThinkTimeReference::BeforeSubmission,
             Pauses::AfterRequest => ThinkTimeReference::AfterCompletion,
         },
-        jumps: found.trace_gaps.clone(),
-        numbers,
-        not_determined,
+        phase_jumps: found.trace_gaps.clone(),
+        fitted_parameters: numbers,
+        undetermined_parameters: not_determined,
         replay,
     }
 }

@@ -6,7 +6,7 @@ use diskperf_catalogue::Catalogue;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::{Errors, KeySpans, Problem, SourceSpan};
 use diskperf_models::LaboratoryError;
-use diskperf_models::model::computer::Computer;
+use diskperf_models::model::computer::ModelComputer;
 
 /// Catalogue entries that are not written yet: path and text of each.
 type Entries = [(String, String)];
@@ -17,7 +17,7 @@ type Entries = [(String, String)];
 ///
 /// Returns the faults that the catalogue finds, each with the place of the key in the imported file
 /// if it is known, else with the name of the drive.
-pub(super) fn check(
+pub(super) fn check_entries(
     system: &str,
     drive: &str,
     entries: &Entries,
@@ -27,15 +27,15 @@ pub(super) fn check(
     let catalogue = entries
         .iter()
         .fold(embedded, |all, (path, text)| all.with_file(path, text));
-    match Computer::read(&catalogue, system, &[]) {
-        Ok(computer) => match computer.disk(drive) {
+    match ModelComputer::read_catalogue(&catalogue, system, &[]) {
+        Ok(computer) => match computer.find_disk(drive) {
             Some(disk) => Ok(disk.clone()),
             None => Err(format!("the drive {drive}: {system} has no such disk")),
         },
         Err(LaboratoryError::Catalogue(errors)) => {
             let problems = errors.problems().iter();
             let problems: Vec<Problem> = problems
-                .map(|one| placed(one, drive, (entries, places)))
+                .map(|one| place_problem(one, drive, (entries, places)))
                 .collect();
             match Errors::fail_if_any(problems) {
                 Ok(()) => Err(format!("the drive {drive}: {errors}")),
@@ -47,10 +47,14 @@ pub(super) fn check(
 }
 
 /// Moves a fault of an entry to the place in the imported file that it comes from.
-fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeySpans)) -> Problem {
+fn place_problem(
+    problem: &Problem,
+    drive: &str,
+    (entries, places): (&Entries, &KeySpans),
+) -> Problem {
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
-    let key = problem.span().and_then(|place| key_at(entries, place));
+    let key = problem.span().and_then(|place| find_key_at(entries, place));
     let from = key.map_or(&[][..], source_keys);
     let place = from.iter().find_map(|key| places.get(*key));
     match (place, key) {
@@ -61,7 +65,7 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeySpan
     }
 }
 
-fn key_at<'e>(entries: &'e Entries, place: &SourceSpan) -> Option<&'e str> {
+fn find_key_at<'e>(entries: &'e Entries, place: &SourceSpan) -> Option<&'e str> {
     let (_, text) = entries.iter().find(|(path, _)| path == place.file())?;
     let key = |line: &&'e str| {
         let (key, _) = line.split_once(" = ")?;

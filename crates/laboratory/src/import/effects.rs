@@ -1,8 +1,8 @@
 //! Tests that every DiskSim key listed as used changes the imported entry, and that no other key
 //! does.
 
-use super::check::check;
-use super::{acts_as, rig};
+use super::check::check_entries;
+use super::{describe_substitute, rig_name};
 use diskperf_calibration::entry::DriveEntry;
 use diskperf_diskspecs::table::{
     BLOCK_TABLES, IntegerMax, KeyEffect, LegalValues, SpecificationKey,
@@ -236,7 +236,7 @@ fn imported(changes: Changes<'_>) -> Result<(String, Vec<String>), Errors> {
     let found = import("whole.parv", &files(changes))?;
     let drive = &found.drives[0];
     let entry = DriveEntry::new(drive, "a file").expect("few runs");
-    let acting = found.ignored_keys.iter().filter_map(acts_as);
+    let acting = found.ignored_keys.iter().filter_map(describe_substitute);
     Ok((
         entry.text,
         entry.differences.into_iter().chain(acting).collect(),
@@ -365,9 +365,12 @@ fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
             let (entry, _) = imported_or_panic(&by, &changes);
             let entries = [
                 ("drives/one.toml".to_owned(), entry),
-                ("systems/bare-one.toml".to_owned(), rig("one", "a test")),
+                (
+                    "systems/bare-one.toml".to_owned(),
+                    rig_name("one", "a test"),
+                ),
             ];
-            let checked = check("bare-one", "one", &entries, &KeySpans::new());
+            let checked = check_entries("bare-one", "one", &entries, &KeySpans::new());
             checked.unwrap_or_else(|errors| panic!("{}: {by}: {errors}", case.key));
             built += 1;
         }

@@ -1,18 +1,20 @@
 //! Fit of a drive to a trace, and the test whether the trace belongs to the drive.
 
-use super::replayed::{ReplayFigures, Replays};
-use crate::reproduce::real_drives::phase;
+use super::replayed::{CalibrationReplays, ReplayFigures};
+use crate::reproduce::real_drives::build_phase;
 use diskperf_analysis::real_drives::{SpindlePhase, ThinkTimeReference};
 use diskperf_calibration::Calibration;
 use serde::Serialize;
 
 /// Result of fitting a drive to the first part of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fit {
+pub struct CalibrationFit {
     /// Number of requests in the whole trace.
-    pub requests: usize,
+    #[serde(rename = "requests")]
+    pub request_count: usize,
     /// Number of requests at the start of the trace that the drive was fitted to.
-    pub fitted_requests: usize,
+    #[serde(rename = "fitted_requests")]
+    pub fitted_request_count: usize,
     /// Phase of the spindle that the fitted requests show, as `reproduce real-drives` prints it.
     pub phase: SpindlePhase,
     /// Whether enough requests are on neighbouring cylinders for a trace of this drive to show the
@@ -20,40 +22,44 @@ pub struct Fit {
     pub shows_angles: bool,
     /// Whether the trace may belong to this drive, judged by the phase and by the error of the
     /// replay.
-    pub fits: bool,
+    #[serde(rename = "fits")]
+    pub is_good: bool,
 }
 
 /// Minimum phase coherence `R` of a trace that belongs to the drive. Below it, requests do not lie
 /// where the files place their sectors. Traces of the drives themselves have 0.99 and more.
-const R_MIN: f64 = 0.9;
+const RESULTANT_LENGTH_MIN: f64 = 0.9;
 /// Value of `R` that close pairs of requests may reach by chance. Above it, a trace may show no
 /// phase for lack of requests. The four measured drives reach 0.56 or more on a fifth of their
 /// traces.
-const CHANCE_R_MAX: f64 = 0.5;
+const CHANCE_RESULTANT_LENGTH_MAX: f64 = 0.5;
 
-impl Fit {
+impl CalibrationFit {
     /// Creates the fit of a drive to a trace. Returns a warning with the evidence if the trace does
     /// not belong to the drive.
-    pub(super) fn new(found: &Calibration, replays: &Replays) -> (Self, Option<String>) {
+    pub(super) fn new(found: &Calibration, replays: &CalibrationReplays) -> (Self, Option<String>) {
         let mut fit = Self {
-            requests: found.request_count,
-            fitted_requests: found.fitted_request_count,
-            phase: phase(found),
+            request_count: found.request_count,
+            fitted_request_count: found.fitted_request_count,
+            phase: build_phase(found),
             shows_angles: found
                 .phase
-                .is_some_and(|phase| phase.chance_agreement_close < CHANCE_R_MAX),
-            fits: true,
+                .is_some_and(|phase| phase.chance_agreement_close < CHANCE_RESULTANT_LENGTH_MAX),
+            is_good: true,
         };
-        let warning = fit.warning(replays);
-        fit.fits = warning.is_none();
+        let warning = fit.describe_warning(replays);
+        fit.is_good = warning.is_none();
         (fit, warning)
     }
 
-    fn warning(&self, replays: &Replays) -> Option<String> {
-        let signs: Vec<String> = [self.phase_sign(), self.error_sign(&replays.fitted)]
-            .into_iter()
-            .flatten()
-            .collect();
+    fn describe_warning(&self, replays: &CalibrationReplays) -> Option<String> {
+        let signs: Vec<String> = [
+            self.describe_phase_problem(),
+            self.describe_error_problem(&replays.as_fitted),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         let warning = |signs: String| {
             format!(
                 "warning: the trace does not fit this drive, so what was fitted is not its own: {signs}. Check that the trace and the files are of one drive"
@@ -63,7 +69,7 @@ impl Fit {
     }
 
     /// Describes evidence from the platter angle that the trace belongs to another drive.
-    fn phase_sign(&self) -> Option<String> {
+    fn describe_phase_problem(&self) -> Option<String> {
         let SpindlePhase {
             resultant_length: r,
             think_time_reference: think,
@@ -75,8 +81,8 @@ impl Fit {
                 "its requests do not agree on the angle of platters of this speed and layout (no phase)"
                     .to_owned(),
             ),
-            _ if r < R_MIN => Some(format!(
-                "its requests hardly agree on the angle of the platters (R {r:.3}; its own trace has {R_MIN} or more)"
+            _ if r < RESULTANT_LENGTH_MIN => Some(format!(
+                "its requests hardly agree on the angle of the platters (R {r:.3}; its own trace has {RESULTANT_LENGTH_MIN} or more)"
             )),
             _ => None,
         }
@@ -84,7 +90,7 @@ impl Fit {
 
     /// Describes evidence from the replay that the trace belongs to another drive: its error is at
     /// least that of two platters at random angles.
-    fn error_sign(&self, fitted: &ReplayFigures) -> Option<String> {
+    fn describe_error_problem(&self, fitted: &ReplayFigures) -> Option<String> {
         let by_chance_ms = self.phase.period_us / 1e3 / 6f64.sqrt();
         let ReplayFigures {
             rms_per_request_ms: rms_ms,
@@ -118,9 +124,9 @@ mod tests {
             demerit_ms: 1.0,
             bias_ms: 0.0,
         };
-        let fit = Fit {
-            requests: 10_000,
-            fitted_requests: 5000,
+        let fit = CalibrationFit {
+            request_count: 10_000,
+            fitted_request_count: 5000,
             phase: SpindlePhase {
                 resultant_length: r,
                 period_us: 6000.0,
@@ -130,12 +136,12 @@ mod tests {
                 phase_steps: Vec::new(),
             },
             shows_angles,
-            fits: true,
+            is_good: true,
         };
-        fit.warning(&Replays {
-            requests: 5000,
-            filed: figures.clone(),
-            fitted: figures,
+        fit.describe_warning(&CalibrationReplays {
+            request_count: 5000,
+            as_filed: figures.clone(),
+            as_fitted: figures,
         })
     }
 

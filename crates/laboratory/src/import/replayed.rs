@@ -8,14 +8,17 @@ use serde::Serialize;
 /// Closed-loop replays of the second half of a trace: on the disk of the files, and on the disk
 /// refined by the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Replays {
+pub struct CalibrationReplays {
     /// Number of requests in the second half of the trace.
-    pub requests: usize,
+    #[serde(rename = "requests")]
+    pub request_count: usize,
     /// Accuracy of the modelled disk with the values of the files.
-    pub filed: ReplayFigures,
+    #[serde(rename = "filed")]
+    pub as_filed: ReplayFigures,
     /// Accuracy of the modelled disk with the fitted layer, by which the fit was scored; `reproduce
     /// real-drives` prints it.
-    pub fitted: ReplayFigures,
+    #[serde(rename = "fitted")]
+    pub as_fitted: ReplayFigures,
 }
 
 /// Difference between a replay and the measured service times.
@@ -42,7 +45,7 @@ impl ReplayFigures {
     }
 }
 
-impl Replays {
+impl CalibrationReplays {
     /// Replays a trace on the disk of the files and on the fitted disk.
     pub(super) fn new(
         (filed, fitted): (&DiskSpecification, &DiskSpecification),
@@ -53,9 +56,9 @@ impl Replays {
             ReplayFigures::new(&score_disk(disk, requests, found.think_position))
         };
         Self {
-            requests: requests.len() - requests.len() / 2,
-            filed: figures(filed),
-            fitted: figures(fitted),
+            request_count: requests.len() - requests.len() / 2,
+            as_filed: figures(filed),
+            as_fitted: figures(fitted),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Text of `--dry-run` for plans on real storage.
 
-use super::{HostPlan, ground, spread_over, times, title};
-use crate::target::Target;
+use super::{HostPlan, describe_drives, format_repetitions, format_title, ground};
+use crate::target::StorageTarget;
 use diskperf_battery::{Job, Medium};
 use diskperf_models::plan::{job_file, replay};
-use diskperf_models::rig::spare;
+use diskperf_models::rig::spare_repetitions;
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{Nanoseconds, SizeChoice, Workload};
 use std::collections::BTreeMap;
@@ -12,57 +12,60 @@ use std::collections::BTreeMap;
 impl HostPlan {
     /// Describes the planned writes: places, amounts and duration.
     pub(super) fn describe(&self) -> String {
-        self.described(PlannedWork::time)
+        self.describe_with(PlannedWork::describe_time)
     }
 
     /// Describes the planned writes without a duration, for runs whose duration the plan does not
     /// determine.
-    pub(super) fn describe_timeless(&self) -> String {
-        self.described(|_, _| String::new())
+    pub(super) fn describe_without_time(&self) -> String {
+        self.describe_with(|_, _| String::new())
     }
 
-    fn described(&self, time: fn(&PlannedWork, &Self) -> String) -> String {
+    fn describe_with(&self, time: fn(&PlannedWork, &Self) -> String) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target_name());
-        for target in self.targets.iter().chain(&self.other) {
-            text += &format!("  {}\n", target.what_would_happen(!self.fresh.is_empty()));
+        for target in self.targets.iter().chain(&self.other_target) {
+            text += &format!(
+                "  {}\n",
+                target.describe_effect(!self.fresh_filesystems.is_empty())
+            );
         }
-        for spec in &self.fresh {
+        for spec in &self.fresh_filesystems {
             text += &format!(
                 "  a fresh {} with blocks of {} bytes on an image file, mounted for this process alone\n",
                 spec.kind, spec.block_bytes
             );
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
-            text += &job_file::describe(file, &ground::of_job_file(&self.targets));
+            text += &job_file::describe_job_file(file, &ground::job_file_ground(&self.targets));
         }
         if let Workload::Replay(of) = &self.experiment.workload {
-            text += &replay::describe(of);
+            text += &replay::describe_replay(of);
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
-            let (runs, again) = self.repetitions(job);
+            let (runs, again) = self.repetition_range(job);
             let size = match (job.own_bytes(), job.program.lasts(), self.experiment.size) {
                 (Some(bytes), ..) | (None, None, SizeChoice::Bytes(bytes)) => format_size(bytes),
-                (None, Some(lasts), _) => duration(lasts, job.program.drains()),
+                (None, Some(lasts), _) => format_duration(lasts, job.program.drains()),
                 (None, None, SizeChoice::Auto) => "size found by a pilot".to_owned(),
             };
             let again = match again {
                 0 => String::new(),
                 again => format!(" and {again} more if disturbed"),
             };
-            let area = spread_over(job);
+            let area = describe_drives(job);
             text += &format!(
                 "  {:<44} {}{again}, {size}{area}\n",
-                title(job),
-                times(runs)
+                format_title(job),
+                format_repetitions(runs)
             );
         }
-        let work = self.work();
-        text += &work.written(self);
+        let work = self.planned_work();
+        text += &work.describe_written(self);
         text += &time(&work, self);
         for note in &self.notes {
             text += &format!("  {note}\n");
         }
-        if let Some(shortage) = &self.shortage {
+        if let Some(shortage) = &self.space_shortage {
             text += &format!("  warning: the run is refused here: {shortage}\n");
         }
         text
@@ -74,26 +77,26 @@ impl HostPlan {
 struct PlannedWork {
     prepared_bytes: u64,
     /// Bytes of the prepared files at the smallest sizes that a pilot may find.
-    least_prepared_bytes: u64,
+    prepared_bytes_min: u64,
     written_bytes: u64,
     moved_bytes: u64,
-    repetitions: u64,
+    repetition_count: u64,
     /// Number of timed parts with a fixed duration, and the total duration of those parts in
     /// seconds.
-    lasting: u64,
-    lasting_s: f64,
+    timed_repetition_count: u64,
+    timed_s: f64,
     /// Total duration of programs that write for a fixed time instead of a fixed amount, in
     /// seconds.
-    writing_s: f64,
+    durable_write_s: f64,
     /// Additional seconds that open loops may last if the storage falls behind.
-    drains_s: f64,
+    drain_s: f64,
     /// Seconds in which requests arrive at a given rate, in jobs of known size.
-    arrivals_s: f64,
+    arrival_s: f64,
     /// Seconds between the start of the first and the last of several simultaneous workers.
-    apart_s: f64,
+    separate_s: f64,
 }
 
-fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
+fn format_duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
     match drains {
         Nanoseconds::ZERO => format!("{} s", lasts.seconds()),
         _ => format!(
@@ -105,28 +108,28 @@ fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
 }
 
 impl HostPlan {
-    fn repetitions(&self, job: &Job) -> (u32, u32) {
+    fn repetition_range(&self, job: &Job) -> (u32, u32) {
         let protocol = self.suite.protocol_of(job);
         let again = if self.repeats_disturbed {
-            spare(&protocol)
+            spare_repetitions(&protocol)
         } else {
             0
         };
         (protocol.repetitions, again)
     }
 
-    fn work(&self) -> PlannedWork {
-        let times = (self.fresh.len().max(1) * self.targets.len()) as u64;
+    fn planned_work(&self) -> PlannedWork {
+        let times = (self.fresh_filesystems.len().max(1) * self.targets.len()) as u64;
         let mut work = PlannedWork::default();
         // Programs that name the same files share them.
         let mut files: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for job in self.suite.jobs() {
             let program = &job.program;
-            let (runs, again) = self.repetitions(job);
+            let (runs, again) = self.repetition_range(job);
             let runs = u64::from(runs + again);
             let (least_bytes, most_bytes) = match (job.own_bytes(), self.experiment.size) {
                 (Some(bytes), _) | (None, SizeChoice::Bytes(bytes)) => (bytes, bytes),
-                (None, SizeChoice::Auto) => (self.smallest_size(job), program.sizes_bytes().1),
+                (None, SizeChoice::Auto) => (self.size_bytes_min(job), program.sizes_bytes().1),
             };
             if self.targets[0].medium == Medium::Directory {
                 let (least, most) = files.entry(job.files(Medium::Directory)).or_default();
@@ -138,28 +141,28 @@ impl HostPlan {
             work.moved_bytes = work.moved_bytes.saturating_add(all(moved));
             match program.lasts() {
                 Some(lasts) if program.writes() && program.replay().is_none() => {
-                    work.writing_s += (runs * times) as f64 * lasts.seconds();
+                    work.durable_write_s += (runs * times) as f64 * lasts.seconds();
                 }
                 _ => {
                     let written = all(program.written_bytes(most_bytes));
                     work.written_bytes = work.written_bytes.saturating_add(written);
                 }
             }
-            work.repetitions += runs * times;
+            work.repetition_count += runs * times;
             if let Some(lasts) = program.lasts() {
-                work.lasting += runs * times;
-                work.lasting_s += (runs * times) as f64 * lasts.seconds();
-                work.drains_s += (runs * times) as f64 * program.drains().seconds();
+                work.timed_repetition_count += runs * times;
+                work.timed_s += (runs * times) as f64 * lasts.seconds();
+                work.drain_s += (runs * times) as f64 * program.drains().seconds();
             } else if let (Some(per_s), SizeChoice::Bytes(_)) =
                 (program.offered_bytes_per_s(), self.experiment.size)
             {
-                work.arrivals_s += (runs * times) as f64 * most_bytes as f64 / per_s as f64;
+                work.arrival_s += (runs * times) as f64 * most_bytes as f64 / per_s as f64;
             }
-            work.apart_s += (runs * times) as f64 * program.last_start().seconds();
+            work.separate_s += (runs * times) as f64 * program.last_start().seconds();
         }
         for (least, most) in files.into_values() {
             let all = |bytes: u64| bytes.saturating_mul(times);
-            work.least_prepared_bytes = work.least_prepared_bytes.saturating_add(all(least));
+            work.prepared_bytes_min = work.prepared_bytes_min.saturating_add(all(least));
             work.prepared_bytes = work.prepared_bytes.saturating_add(all(most));
         }
         work
@@ -167,17 +170,17 @@ impl HostPlan {
 }
 
 impl PlannedWork {
-    fn written(&self, plan: &HostPlan) -> String {
+    fn describe_written(&self, plan: &HostPlan) -> String {
         let mut text = String::new();
-        if plan.targets.iter().all(Target::writable) {
+        if plan.targets.iter().all(StorageTarget::is_writable) {
             let all = self.written_bytes.saturating_add(self.prepared_bytes);
             text += &format!("  written in all: at most {}", format_size(all));
             if self.prepared_bytes > 0 {
                 let prepared = format_size(self.prepared_bytes);
                 text += &format!(", of which {prepared} are files made beforehand");
             }
-            if self.writing_s > 0.0 {
-                let writing_s = self.writing_s;
+            if self.durable_write_s > 0.0 {
+                let writing_s = self.durable_write_s;
                 text += &format!(", and as much as the target takes in {writing_s:.0} s");
             }
             text += "\n";
@@ -185,22 +188,22 @@ impl PlannedWork {
         text
     }
 
-    fn time(&self, plan: &HostPlan) -> String {
+    fn describe_time(&self, plan: &HostPlan) -> String {
         let at = |bytes: u64, per_s: u64| bytes as f64 / per_s as f64;
-        let behind = match self.drains_s > 0.0 {
+        let behind = match self.drain_s > 0.0 {
             true => format!(
                 ", and up to {:.0} s more if the storage falls behind the rate",
-                self.drains_s
+                self.drain_s
             ),
             false => String::new(),
         };
         match plan.experiment.size {
             // What a pilot finds takes about as long again to make and to sync; areas
             // have a size of their own.
-            SizeChoice::Auto if !plan.is_said() => {
-                let piloted = (self.repetitions - self.lasting) as f64;
-                let timed = 1.5 * piloted + self.lasting_s + self.apart_s;
-                let made = self.least_prepared_bytes;
+            SizeChoice::Auto if !plan.is_size_given() => {
+                let piloted = (self.repetition_count - self.timed_repetition_count) as f64;
+                let timed = 1.5 * piloted + self.timed_s + self.separate_s;
+                let made = self.prepared_bytes_min;
                 format!(
                     "  time: about {timed:.0} s at half a second a repetition, and {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s, to make files of {}{behind}\n",
                     at(made, 100 * MIB),
@@ -212,7 +215,7 @@ impl PlannedWork {
                 // What was written is synced.
                 let bytes = [self.moved_bytes, self.written_bytes, self.prepared_bytes];
                 let bytes = bytes.into_iter().fold(0, u64::saturating_add);
-                let given_s = self.apart_s + self.lasting_s + self.arrivals_s;
+                let given_s = self.separate_s + self.timed_s + self.arrival_s;
                 format!(
                     "  time: about {:.0} s at 100 MiB/s, {:.0} s at 1 GiB/s{behind}\n",
                     at(bytes, 100 * MIB) + given_s,

@@ -1,17 +1,17 @@
 //! Choice of cache mode for programs that keep requests in flight. They bypass the page cache
 //! wherever they can, so that a row means the same in every suite and alone.
 
-use crate::target::Target;
+use crate::target::StorageTarget;
 use diskperf_battery::Suite;
-use diskperf_models::plan::direct::asks_for_cache;
-use diskperf_models::plan::title;
+use diskperf_models::plan::direct::requests_cache_mode;
+use diskperf_models::plan::format_title;
 use diskperf_timeline::{Experiment, SizeChoice};
 
 /// Chooses O_DIRECT where the targets support it, and the page cache where the experiment requests
 /// it. Returns the remarks for readers.
-pub(super) fn choose(
+pub(super) fn choose_direct(
     suite: &mut Suite,
-    targets: &[Target],
+    targets: &[StorageTarget],
     experiment: &Experiment,
 ) -> Vec<String> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn choose(
         if !job.program.leaves_direct_open() {
             continue;
         }
-        if asks_for_cache(experiment) {
+        if requests_cache_mode(experiment) {
             job.program.choose_direct(false);
             continue;
         }
@@ -32,12 +32,12 @@ pub(super) fn choose(
         let unit_bytes = job.program.unit_bytes(size_bytes);
         let obstacle = asked
             .clone()
-            .find_map(|target| target.direct_obstacle(unit_bytes));
+            .find_map(|target| target.find_direct_obstacle(unit_bytes));
         job.program.choose_direct(obstacle.is_none());
         if let Some(why) = obstacle {
             match found.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, titles)) => titles.push(title(job)),
-                None => found.push((why, vec![title(job)])),
+                Some((_, titles)) => titles.push(format_title(job)),
+                None => found.push((why, vec![format_title(job)])),
             }
         }
     }

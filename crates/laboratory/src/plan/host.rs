@@ -2,18 +2,18 @@
 //! here.
 
 use super::{area, direct, ground};
-use crate::clean::settings_left;
+use crate::clean::list_settings_left;
 use crate::files::HostFiles;
-use crate::target::Target;
+use crate::target::StorageTarget;
 use diskperf_analysis::statistics::separate::VERDICT_REPETITION_COUNT_MIN;
 use diskperf_battery::suite::Needs;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_models::LaboratoryError;
 use diskperf_models::plan::bare_names::BareNames;
 use diskperf_models::plan::workload::{
-    check_programs_alone, note_on_discarded, of_one_run, stated, suite,
+    build_suite, check_program_settings, describe_discarded, experiment_of_run, with_stated_options,
 };
-use diskperf_models::plan::{NO_BLOCK_NULL, files_bytes, job_file, leave_out};
+use diskperf_models::plan::{NO_EMPTY_DEVICE_MESSAGE, job_file, remove_steps, total_file_bytes};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
@@ -26,22 +26,22 @@ pub struct HostPlan {
     /// Programs of the run, without the steps that cannot run.
     pub suite: Suite,
     /// Drives that run each program together.
-    pub targets: Vec<Target>,
+    pub targets: Vec<StorageTarget>,
     /// Directory on another file system, the destination of copies.
-    pub other: Option<Target>,
+    pub other_target: Option<StorageTarget>,
     /// Fresh file systems to make, one after the other; empty to use the target as it is.
-    pub fresh: Vec<FreshSpec>,
+    pub fresh_filesystems: Vec<FreshSpec>,
     /// Advice to the kernel about the access pattern of files, by posix_fadvise(2).
     pub read_ahead: ReadAhead,
     /// Whether events of the block layer are recorded, where that is possible.
-    pub block_events: bool,
+    pub records_block_events: bool,
     /// Whether the requests to storage are reported to the observer, for a recording.
-    pub record: bool,
+    pub records_requests: bool,
     /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,
     /// Space that the jobs of a job file need beyond what the targets have, with the remedy. A dry
     /// run shows such a plan; a run refuses it.
-    pub shortage: Option<String>,
+    pub space_shortage: Option<String>,
     /// Whether repetitions that other activity disturbed are run again.
     pub repeats_disturbed: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn plan(
     }
     let targets = paths
         .iter()
-        .map(|path| Target::inspect(path, experiment))
+        .map(|path| StorageTarget::inspect(path, experiment))
         .collect::<Result<Vec<_>, _>>()?;
     if experiment.together {
         check_together(&targets)?;
@@ -89,7 +89,7 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
+fn check_together(targets: &[StorageTarget]) -> Result<(), LaboratoryError> {
     if targets.len() < 2 {
         return Err(LaboratoryError::request(
             "--together needs at least two targets: --on DIR1 --on DIR2 --together",
@@ -106,7 +106,7 @@ fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
     for (number, target) in targets.iter().enumerate() {
         if targets[..number]
             .iter()
-            .any(|earlier| earlier.path == target.path)
+            .any(|earlier| earlier.resolved_path == target.resolved_path)
         {
             return Err(LaboratoryError::Request(format!(
                 "--together runs on several drives at once, and {} is given twice",
@@ -120,9 +120,9 @@ fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
 /// Verifies that every device that may be overwritten is a target. A slip here costs data.
 fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
     for device in &experiment.destroy_data_on {
-        let number = Target::device_number(device);
+        let number = StorageTarget::device_number(device);
         let is_target = |target: &std::path::PathBuf| {
-            number.is_some() && Target::device_number(target) == number
+            number.is_some() && StorageTarget::device_number(target) == number
         };
         if !experiment.targets.iter().any(is_target) {
             return Err(LaboratoryError::Request(format!(
@@ -134,69 +134,75 @@ fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, LaboratoryError> {
+fn plan_run(
+    experiment: &Experiment,
+    targets: Vec<StorageTarget>,
+) -> Result<HostPlan, LaboratoryError> {
     let medium = targets[0].medium;
     let (mut suite, told) = match &experiment.workload {
         Workload::JobFile(text) => {
-            let ground = ground::of_job_file(&targets);
-            job_file::suite(text, (&ground, &HostFiles), experiment)?
+            let ground = ground::job_file_ground(&targets);
+            job_file::build_suite(text, (&ground, &HostFiles), experiment)?
         }
-        Workload::Replay(of) => ground::replayed(of, &targets, experiment.cache)?,
-        workload => (suite(workload, medium, &HostFiles)?, Vec::new()),
+        Workload::Replay(of) => ground::replay_ground(of, &targets, experiment.cache)?,
+        workload => (build_suite(workload, medium, &HostFiles)?, Vec::new()),
     };
-    let settings = BareNames::of_programs(&suite).settings(&experiment.settings)?;
+    let settings = BareNames::from_programs(&suite).complete_settings(&experiment.settings)?;
     let experiment = &Experiment {
         settings,
         ..experiment.clone()
     };
-    check_programs_alone(&experiment.settings)?;
+    check_program_settings(&experiment.settings)?;
     let until_steady = experiment.until_steady.is_some();
     let repetitions = experiment.repetitions.filter(|_| !until_steady);
-    let discarded = note_on_discarded(&suite, repetitions);
-    let mut fitted = area::fit(&mut suite, (&targets, experiment));
+    let discarded = describe_discarded(&suite, repetitions);
+    let mut fitted = area::fit_area(&mut suite, (&targets, experiment));
     fitted.extend(diskperf_models::plan::area::fit_rounds(
         &mut suite, experiment,
     ));
-    repeat_for_a_verdict(&mut suite, experiment);
-    let mut suite = stated(suite, experiment)?;
-    fitted.extend(direct::choose(&mut suite, &targets, experiment));
+    set_verdict_repetitions(&mut suite, experiment);
+    let mut suite = with_stated_options(suite, experiment)?;
+    fitted.extend(direct::choose_direct(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
     suite.protocol.statistic = Statistic::Median;
-    let typed = targets.iter().map(|target| target.typed.clone()).collect();
-    let mut notes = settings_left(targets.iter().map(|target| &target.place));
-    notes.extend(same_filesystem(experiment));
+    let typed = targets
+        .iter()
+        .map(|target| target.typed_path.clone())
+        .collect();
+    let mut notes = list_settings_left(targets.iter().map(|target| &target.location));
+    notes.extend(describe_shared_filesystem(experiment));
     notes.extend(discarded);
     notes.extend(fitted);
     notes.extend(told);
-    let mut own = of_one_run(experiment, typed, &suite);
-    own.cache = diskperf_models::plan::direct::of_run(&suite, own.cache);
+    let mut own = experiment_of_run(experiment, typed, &suite);
+    own.cache = diskperf_models::plan::direct::cache_mode_of_run(&suite, own.cache);
     let mut plan = HostPlan {
-        fresh: fresh(experiment, &suite, medium)?,
-        other: experiment
+        fresh_filesystems: plan_fresh_filesystems(experiment, &suite, medium)?,
+        other_target: experiment
             .other
             .as_deref()
-            .map(|path| other(path, experiment))
+            .map(|path| find_other_target(path, experiment))
             .transpose()?,
         experiment: own,
         suite,
         targets,
         read_ahead: ReadAhead::default(),
-        block_events: false,
-        record: false,
+        records_block_events: false,
+        records_requests: false,
         repeats_disturbed: true,
-        shortage: None,
+        space_shortage: None,
         notes,
     };
     plan.check_precondition()?;
-    plan.leave_out_what_cannot_run()?;
+    plan.remove_impossible_jobs()?;
     plan.check_sizes()?;
-    plan.check_room()?;
+    plan.note_space_shortage()?;
     Ok(plan)
 }
 
 /// Raises the repetitions of a program that runs alone to the number that a comparison of two runs
 /// needs, even if the repetitions agree. The programs of a suite would take minutes.
-fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
+fn set_verdict_repetitions(suite: &mut Suite, experiment: &Experiment) {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
     let protocol = &mut suite.protocol;
     if !is_kept && protocol.stop_below_share.take().is_some() {
@@ -206,7 +212,7 @@ fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
 
 /// Returns the fresh file systems of an experiment: one with the requested block size, or for the
 /// suite of 1983 the two of its paper.
-fn fresh(
+fn plan_fresh_filesystems(
     experiment: &Experiment,
     suite: &Suite,
     medium: Medium,
@@ -239,8 +245,11 @@ fn fresh(
         .collect())
 }
 
-fn other(path: &std::path::Path, experiment: &Experiment) -> Result<Target, LaboratoryError> {
-    let target = Target::inspect(path, experiment)?;
+fn find_other_target(
+    path: &std::path::Path,
+    experiment: &Experiment,
+) -> Result<StorageTarget, LaboratoryError> {
+    let target = StorageTarget::inspect(path, experiment)?;
     if target.medium != Medium::Directory {
         return Err(LaboratoryError::Request(format!(
             "--other {} is not a directory; copies to another file system need one",
@@ -251,12 +260,12 @@ fn other(path: &std::path::Path, experiment: &Experiment) -> Result<Target, Labo
 }
 
 /// Returns a note if "another file system" is in fact the same one.
-fn same_filesystem(experiment: &Experiment) -> Vec<String> {
+fn describe_shared_filesystem(experiment: &Experiment) -> Vec<String> {
     let other = experiment.other.as_deref().into_iter();
     let same = other.flat_map(|other| {
         let targets = experiment.targets.iter();
         targets
-            .filter(move |target| Target::same_filesystem(target, other))
+            .filter(move |target| StorageTarget::are_on_same_filesystem(target, other))
             .map(move |target| {
                 format!(
                     "--other {} is on the same file system as {}: its copies do not leave it",
@@ -270,34 +279,36 @@ fn same_filesystem(experiment: &Experiment) -> Vec<String> {
 
 impl HostPlan {
     /// Returns the reason why a job cannot run on this target; `None` if it can.
-    fn obstacle(&self, job: &Job) -> Option<String> {
+    fn find_obstacle(&self, job: &Job) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
         match job.needs(target.medium) {
-            Needs::OtherMedium if job.program.is_of_block_null() => Some(NO_BLOCK_NULL.to_owned()),
+            Needs::OtherMedium if job.program.is_of_block_null() => {
+                Some(NO_EMPTY_DEVICE_MESSAGE.to_owned())
+            }
             Needs::OtherMedium => Some(match target.medium {
                 Medium::Device => format!("it reads a file, and {name} is a device"),
                 Medium::Directory | Medium::File => {
                     format!("it reads a block device, and {name} is none: give one with --on")
                 }
             }),
-            Needs::OtherFilesystem if self.other.is_none() => Some(
+            Needs::OtherFilesystem if self.other_target.is_none() => Some(
                 "it copies to another file system: name a directory there with --other DIR"
                     .to_owned(),
             ),
             Needs::Writing => {
-                let target = self.targets.iter().find(|target| !target.writable());
+                let target = self.targets.iter().find(|target| !target.is_writable());
                 target
-                    .map(Target::why_not_written)
-                    .or_else(|| self.direct_obstacle(job))
+                    .map(StorageTarget::describe_write_refusal)
+                    .or_else(|| self.find_direct_obstacle(job))
             }
-            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(job),
+            Needs::OtherFilesystem | Needs::Nothing => self.find_direct_obstacle(job),
         }
     }
 
     /// Returns the reason why a job's O_DIRECT calls cannot work here; `None` if they can or it
     /// makes none. A fresh file system is tested when its files are opened.
-    fn direct_obstacle(&self, job: &Job) -> Option<String> {
+    fn find_direct_obstacle(&self, job: &Job) -> Option<String> {
         if job.program.cache_mode(self.experiment.cache) != CacheMode::Direct
             || !job.program.touches_target()
         {
@@ -305,14 +316,20 @@ impl HostPlan {
         }
         let size_bytes = match self.experiment.size {
             SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => self.smallest_size(job),
+            SizeChoice::Auto => self.size_bytes_min(job),
         };
         let unit_bytes = job.program.unit_bytes(size_bytes);
-        let targets = self.targets.iter().filter(|_| self.fresh.is_empty());
-        let other = self.other.iter().filter(|_| job.program.needs_other());
+        let targets = self
+            .targets
+            .iter()
+            .filter(|_| self.fresh_filesystems.is_empty());
+        let other = self
+            .other_target
+            .iter()
+            .filter(|_| job.program.needs_other());
         targets
             .chain(other)
-            .find_map(|target| target.direct_obstacle(unit_bytes))
+            .find_map(|target| target.find_direct_obstacle(unit_bytes))
     }
 
     fn check_precondition(&self) -> Result<(), LaboratoryError> {
@@ -320,30 +337,30 @@ impl HostPlan {
             return Ok(());
         };
         let mut targets = self.targets.iter();
-        let kept =
-            targets.find(|target| job.needs(target.medium) == Needs::Writing && !target.writable());
+        let kept = targets
+            .find(|target| job.needs(target.medium) == Needs::Writing && !target.is_writable());
         match kept {
             None => Ok(()),
             Some(target) => Err(LaboratoryError::Request(format!(
                 "{} writes all of its target several times before it measures: {}; or name a directory, in which it makes a file of --size",
                 self.suite.name,
-                target.why_not_written()
+                target.describe_write_refusal()
             ))),
         }
     }
 
     /// Removes the steps of a suite that cannot run, with a note. A program that the user named
     /// must run.
-    fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
+    fn remove_impossible_jobs(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |job: &Job| self.obstacle(job);
-        let (kept, left_out) = leave_out((&name, &self.target_name()), steps, obstacle)?;
+        let obstacle = |job: &Job| self.find_obstacle(job);
+        let (kept, left_out) = remove_steps((&name, &self.target_name()), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
         Ok(())
     }
 
-    fn room_remedy(&self) -> String {
+    fn describe_space_remedy(&self) -> String {
         const SETTINGS: [&str; 3] = ["call_bytes", "area_bytes", "readers"];
         if matches!(self.experiment.workload, Workload::JobFile(_)) {
             return "change `size` in the job file".to_owned();
@@ -370,7 +387,7 @@ impl HostPlan {
                 SizeChoice::Bytes(size_bytes) => {
                     job.program.check(job.own_bytes().unwrap_or(size_bytes))?;
                 }
-                SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
+                SizeChoice::Auto => job.program.check(self.size_bytes_min(job))?,
             }
         }
         Ok(())
@@ -378,33 +395,33 @@ impl HostPlan {
 
     /// Checks the space for all files. For a job file that was written for a larger machine, the
     /// shortage is noted: a dry run shows the plan, and the run refuses it.
-    fn check_room(&mut self) -> Result<(), LaboratoryError> {
+    fn note_space_shortage(&mut self) -> Result<(), LaboratoryError> {
         let is_job_file = matches!(self.experiment.workload, Workload::JobFile(_));
-        match self.find_room() {
-            Err(LaboratoryError::Request(shortage)) if is_job_file && self.is_said() => {
-                self.shortage = Some(shortage);
+        match self.check_free_space() {
+            Err(LaboratoryError::Request(shortage)) if is_job_file && self.is_size_given() => {
+                self.space_shortage = Some(shortage);
                 Ok(())
             }
             outcome => outcome,
         }
     }
 
-    fn find_room(&self) -> Result<(), LaboratoryError> {
-        let remedy = &self.room_remedy();
+    fn check_free_space(&self) -> Result<(), LaboratoryError> {
+        let remedy = &self.describe_space_remedy();
         for target in &self.targets {
             match self.experiment.size {
                 SizeChoice::Bytes(size_bytes) => {
-                    target.check_room(self.files_bytes(size_bytes), remedy)?;
+                    target.check_space(self.total_file_bytes(size_bytes), remedy)?;
                 }
-                SizeChoice::Auto if self.is_said() => {
-                    target.check_room(self.files_bytes(0), remedy)?;
+                SizeChoice::Auto if self.is_size_given() => {
+                    target.check_space(self.total_file_bytes(0), remedy)?;
                 }
                 SizeChoice::Auto => {
                     let jobs = self.suite.jobs();
                     let smallest = jobs
-                        .map(|job| job.program.file_bytes(self.smallest_size(job)))
+                        .map(|job| job.program.file_bytes(self.size_bytes_min(job)))
                         .max();
-                    target.check_pilot_room(smallest.unwrap_or(0), remedy)?;
+                    target.check_pilot_space(smallest.unwrap_or(0), remedy)?;
                 }
             }
         }
@@ -412,15 +429,15 @@ impl HostPlan {
     }
 
     /// Reports whether all jobs set the amount that they transfer.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_size_given(&self) -> bool {
         self.suite.jobs().all(|job| job.size_bytes.is_some())
     }
 
     /// Returns the bytes that all files of the suite take on each target. Programs that name the
     /// same file share it; files of other programs lie beside it until the end.
-    pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
+    pub(crate) fn total_file_bytes(&self, size_bytes: u64) -> u64 {
         let medium = self.targets[0].medium;
-        files_bytes(self.suite.jobs(), medium, |job| {
+        total_file_bytes(self.suite.jobs(), medium, |job| {
             let size_bytes = job.size_bytes.unwrap_or(size_bytes);
             let program = &job.program;
             (program.file_name(), program.file_bytes(size_bytes))
@@ -429,7 +446,7 @@ impl HostPlan {
 
     /// Returns the smallest amount that a job transfers if a pilot finds its size: 8 MB in whole
     /// calls, or less on a smaller file or device.
-    pub(crate) fn smallest_size(&self, job: &Job) -> u64 {
+    pub(crate) fn size_bytes_min(&self, job: &Job) -> u64 {
         if let Some(size_bytes) = job.own_bytes() {
             return size_bytes;
         }
@@ -438,7 +455,10 @@ impl HostPlan {
             .targets
             .iter()
             .filter(|target| target.medium != Medium::Directory);
-        let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
+        let room_bytes = there
+            .map(StorageTarget::free_bytes)
+            .min()
+            .unwrap_or(u64::MAX);
         let (mut wanted, _) = job.program.sizes_bytes();
         while wanted > call_bytes && job.program.file_bytes(wanted) > room_bytes {
             wanted /= 2;
@@ -448,7 +468,7 @@ impl HostPlan {
 
     /// Names of all targets, as the user gave them.
     pub fn target_name(&self) -> String {
-        let names: Vec<_> = self.targets.iter().map(Target::name).collect();
+        let names: Vec<_> = self.targets.iter().map(StorageTarget::name).collect();
         names.join(" + ")
     }
 }

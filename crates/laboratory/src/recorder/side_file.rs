@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 
 /// Side file of one run that the store does not accept yet.
 pub(super) struct SideFile {
-    places: Vec<PathBuf>,
+    candidate_paths: Vec<PathBuf>,
     path: Option<PathBuf>,
-    error: String,
+    last_error: String,
 }
 
 impl SideFile {
     /// Chooses paths for the side file: beside the store or, if that cannot be written, in the
     /// current directory or the one for temporary files.
-    pub(super) fn of(run: &Run, store: Option<&Path>) -> Self {
+    pub(super) fn for_run(run: &Run, store: Option<&Path>) -> Self {
         let name = format!("diskperf-run-{}.json", run.id);
         let beside = store.and_then(Path::parent).map(Path::to_owned);
         let folders = beside
             .into_iter()
             .chain([PathBuf::from("."), std::env::temp_dir()]);
         Self {
-            places: folders.map(|folder| folder.join(&name)).collect(),
+            candidate_paths: folders.map(|folder| folder.join(&name)).collect(),
             path: None,
-            error: String::new(),
+            last_error: String::new(),
         }
     }
 
     /// Returns the path of the side file, or the reason why it has none. The reason is empty while
     /// no write was tried.
-    pub(super) fn place(&self) -> Result<&Path, &str> {
+    pub(super) fn path_or_error(&self) -> Result<&Path, &str> {
         match &self.path {
-            Some(path) if self.error.is_empty() => Ok(path),
-            _ => Err(&self.error),
+            Some(path) if self.last_error.is_empty() => Ok(path),
+            _ => Err(&self.last_error),
         }
     }
 
@@ -42,7 +42,7 @@ impl SideFile {
     pub(super) fn write(&mut self, run: &Run) {
         // The place that took it last is the first to be tried.
         let last = self.path.clone();
-        let places = last.iter().chain(&self.places);
+        let places = last.iter().chain(&self.candidate_paths);
         for path in places {
             match runs::export_to(path, std::slice::from_ref(run)) {
                 Ok(()) => {
@@ -51,10 +51,10 @@ impl SideFile {
                         let _ = std::fs::remove_file(old);
                     }
                     self.path = Some(path.clone());
-                    self.error.clear();
+                    self.last_error.clear();
                     return;
                 }
-                Err(error) => self.error = format!("{}: {error}", path.display()),
+                Err(error) => self.last_error = format!("{}: {error}", path.display()),
             }
         }
     }

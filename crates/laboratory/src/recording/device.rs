@@ -1,7 +1,7 @@
 //! `diskperf record`: recording of the requests that a disk receives from all processes of this
 //! machine.
 
-use super::{Place, Trace, failed};
+use super::{RecordingDestination, TraceWriter, write_error};
 use diskperf_analysis::recorded::RecordingSummary;
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
@@ -15,23 +15,23 @@ use std::time::{Duration, Instant};
 
 /// Request for a recording of a disk.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RecordRequest {
     /// Block device to record, or a path on one.
     pub target: PathBuf,
     /// Duration of the recording; `None` to record until the user ends it.
-    pub lasts: Option<Duration>,
+    pub duration: Option<Duration>,
 }
 
 /// A recording of disks that is ready to start.
-pub struct Ready {
-    asked: Asked,
-    place: Place,
-    stream: BlockStream,
-    names: Vec<String>,
+pub struct ReadyRecording {
+    request: RecordRequest,
+    destination: RecordingDestination,
+    block_stream: BlockStream,
+    device_names: Vec<String>,
     notes: Vec<String>,
 }
 
-impl Ready {
+impl ReadyRecording {
     /// Finds the disks behind the target and prepares to receive their events and to write the
     /// file. `force` allows an existing file to be replaced.
     ///
@@ -39,18 +39,23 @@ impl Ready {
     ///
     /// Returns an error if the target is no disk and on none, if the user is not root, if the
     /// kernel provides no events, or if the file cannot be created.
-    pub fn new(asked: Asked, output: &Path, force: bool) -> Result<Self, LaboratoryError> {
-        let place = Place::open_anywhere(output, force)?;
-        let (listened, mut notes) = listened(&asked.target)?;
+    pub fn prepare(
+        asked: RecordRequest,
+        output: &Path,
+        force: bool,
+    ) -> Result<Self, LaboratoryError> {
+        let place = RecordingDestination::open_anywhere(output, force)?;
+        let (listened, mut notes) = list_listened_devices(&asked.target)?;
         let names = listened.iter().map(|(name, _)| name.clone()).collect();
         let disks: Vec<Listened> = listened.into_iter().map(|(_, one)| one).collect();
-        notes.extend(on_itself(output, &disks));
-        let stream = BlockStream::of(&disks).map_err(|error| refused(&asked.target, &error))?;
+        notes.extend(describe_self_recording(output, &disks));
+        let stream =
+            BlockStream::of(&disks).map_err(|error| stream_error(&asked.target, &error))?;
         Ok(Self {
-            asked,
-            place,
-            stream,
-            names,
+            request: asked,
+            destination: place,
+            block_stream: stream,
+            device_names: names,
             notes,
         })
     }
@@ -66,25 +71,25 @@ impl Ready {
         stop: &AtomicBool,
         mut progress: impl FnMut(&RecordingSummary),
     ) -> Result<RecordingSummary, LaboratoryError> {
-        let path = self.place.path.clone();
-        let mut stream = self.stream;
+        let path = self.destination.path.clone();
+        let mut stream = self.block_stream;
         let mut so_far = RecordingSummary {
-            target: self.asked.target.display().to_string(),
-            devices: self.names.clone(),
+            target: self.request.target.display().to_string(),
+            devices: self.device_names.clone(),
             notes: self.notes,
             ..RecordingSummary::default()
         };
-        let mut trace = self.place.begin()?;
+        let mut trace = self.destination.begin_trace()?;
         let began_cpu = process_cpu_time();
         let at = stream.begin().map_err(LaboratoryError::work)?;
         let began = Instant::now();
-        let write = |error| failed(&path, &error);
-        trace.head(&so_far, at).map_err(write)?;
+        let write = |error| write_error(&path, &error);
+        trace.write_head(&so_far, at).map_err(write)?;
         let mut events = Vec::new();
         let outcome = loop {
             let left = self
-                .asked
-                .lasts
+                .request
+                .duration
                 .map(|lasts| lasts.saturating_sub(began.elapsed()));
             so_far.is_interrupted = stop.load(Ordering::Relaxed);
             if so_far.is_interrupted || left.is_some_and(|left| left.is_zero()) {
@@ -94,13 +99,13 @@ impl Ready {
             if let Err(error) = stream.poll(&mut events) {
                 break Err(error);
             }
-            trace.tell(&events).map_err(write)?;
+            trace.write_events(&events).map_err(write)?;
             so_far.count_events(&events);
             events.clear();
             so_far.elapsed_s = began.elapsed().as_secs_f64();
             progress(&so_far);
         };
-        trace.tell(&events).map_err(write)?;
+        trace.write_events(&events).map_err(write)?;
         so_far.count_events(&events);
         so_far.elapsed_s = began.elapsed().as_secs_f64();
         let cpu = process_cpu_time().since(began_cpu);
@@ -114,12 +119,12 @@ impl Ready {
         });
         match outcome {
             Ok(at) => {
-                trace.tail(at).map_err(write)?;
+                trace.write_tail(at).map_err(write)?;
                 Ok(so_far)
             }
             Err(error) => {
                 trace.flush().map_err(write)?;
-                Err(LaboratoryError::Work(format!(
+                Err(LaboratoryError::Workload(format!(
                     "{error}; {} has what was recorded until then: `diskperf trace --partial` reads it",
                     path.display()
                 )))
@@ -128,40 +133,42 @@ impl Ready {
     }
 }
 
-impl Trace {
-    fn head(&mut self, of: &RecordingSummary, at: Nanoseconds) -> std::io::Result<()> {
+impl TraceWriter {
+    fn write_head(&mut self, of: &RecordingSummary, at: Nanoseconds) -> std::io::Result<()> {
         let by = concat!("diskperf ", env!("CARGO_PKG_VERSION"));
-        self.about("recorded by", by)?;
-        self.about("target", &of.target)?;
-        self.devices(&of.devices)?;
-        self.begins(at, &format!("requests to {}", of.devices.join(" and ")))?;
+        self.write_metadata("recorded by", by)?;
+        self.write_metadata("target", &of.target)?;
+        self.add_devices(&of.devices)?;
+        self.begin_part(at, &format!("requests to {}", of.devices.join(" and ")))?;
         self.flush()
     }
 
-    fn tail(mut self, at: Nanoseconds) -> std::io::Result<()> {
-        self.ends(at);
-        self.ended(true)?;
+    fn write_tail(mut self, at: Nanoseconds) -> std::io::Result<()> {
+        self.set_part_end(at);
+        self.end_part(true)?;
         self.finish()
     }
 }
 
-type Named = (String, Listened);
+type NamedListener = (String, Listened);
 
-fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError> {
+fn list_listened_devices(
+    target: &Path,
+) -> Result<(Vec<NamedListener>, Vec<String>), LaboratoryError> {
     let name = target.display();
     let status = target.metadata().map_err(|error| {
         LaboratoryError::Request(format!(
             "{name}: {error}; name a block device (`lsblk` lists them), or a path on one"
         ))
     })?;
-    let whole = |disks: Vec<BlockDevice>| -> Vec<Named> {
+    let whole = |disks: Vec<BlockDevice>| -> Vec<NamedListener> {
         let of = |disk: BlockDevice| {
             let sectors = None;
             (disk.name().to_owned(), Listened { disk, sectors })
         };
         disks.into_iter().map(of).collect()
     };
-    let said = |found: &[Named]| {
+    let said = |found: &[NamedListener]| {
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         format!(
             "{name} is on {}: all requests to {} are recorded",
@@ -208,7 +215,7 @@ fn has_queue(disk: &BlockDevice) -> bool {
 }
 
 /// Returns a warning if the recording is written to a disk that it records.
-fn on_itself(output: &Path, listened: &[Listened]) -> Option<String> {
+fn describe_self_recording(output: &Path, listened: &[Listened]) -> Option<String> {
     let folder = match output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -221,6 +228,6 @@ fn on_itself(output: &Path, listened: &[Listened]) -> Option<String> {
     ))
 }
 
-fn refused(target: &Path, error: &BlockEventsError) -> LaboratoryError {
+fn stream_error(target: &Path, error: &BlockEventsError) -> LaboratoryError {
     LaboratoryError::Request(format!("{}: {error}", target.display()))
 }

@@ -8,10 +8,10 @@ use diskperf_blocktrace::{ReadOptions, TraceReader};
 struct Told(Vec<String>);
 
 impl Observer for Told {
-    fn handle_event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: ObserverEvent<'_>) {
         match event {
-            Event::Recorded(_) => panic!("what is recorded is no news"),
-            Event::Warning(warning) => self.0.push(warning.to_owned()),
+            ObserverEvent::RequestsRecorded(_) => panic!("what is recorded is no news"),
+            ObserverEvent::Warning(warning) => self.0.push(warning.to_owned()),
             _ => {}
         }
     }
@@ -45,39 +45,39 @@ fn lost(at: u64, events: u64) -> DeviceEvent {
     }
 }
 
-fn source(name: &str) -> Source {
-    Source {
+fn source(name: &str) -> EventSource {
+    EventSource {
         devices: vec![name.to_owned()],
-        what: "scripted".to_owned(),
+        description: "scripted".to_owned(),
     }
 }
 
 /// A repetition: what comes before it, in it and after it.
 fn repeat(
-    recording: &mut Recording<'_>,
+    recording: &mut RecordingObserver<'_>,
     (number, discarded): (u32, bool),
     (begins, ends): (u64, u64),
     [before, inside, after]: [&[DeviceEvent]; 3],
 ) {
-    let mut say = |event| recording.handle_event(Event::Recorded(event));
-    say(Recorded::Events(before));
-    recording.handle_event(Event::RepetitionStarted {
+    let mut say = |event| recording.handle_event(ObserverEvent::RequestsRecorded(event));
+    say(RecordedEvent::RequestEvents(before));
+    recording.handle_event(ObserverEvent::RepetitionStarted {
         number,
         of: 2,
         total_bytes: 0,
         lasts: None,
         workers: &[],
     });
-    let mut say = |event| recording.handle_event(Event::Recorded(event));
-    say(Recorded::Begins(Nanoseconds(begins)));
-    say(Recorded::Events(inside));
-    say(Recorded::Ends(Nanoseconds(ends)));
-    say(Recorded::Events(after));
+    let mut say = |event| recording.handle_event(ObserverEvent::RequestsRecorded(event));
+    say(RecordedEvent::RecordingStarted(Nanoseconds(begins)));
+    say(RecordedEvent::RequestEvents(inside));
+    say(RecordedEvent::RecordingEnded(Nanoseconds(ends)));
+    say(RecordedEvent::RequestEvents(after));
     let made = Repetition {
         discarded,
         ..Repetition::default()
     };
-    recording.handle_event(Event::RepetitionFinished(&[made]));
+    recording.handle_event(ObserverEvent::RepetitionFinished(&[made]));
 }
 
 struct Found {
@@ -107,18 +107,27 @@ fn repetitions_are_parts_and_what_is_between_them_is_in_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = at(&folder);
     let mut told = Told(Vec::new());
-    let mut recording = Recording::new(Place::open(&path, false).ok(), &mut told);
-    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
-    recording.handle_event(Event::StepStarted {
+    let mut recording =
+        RecordingObserver::new(RecordingDestination::open(&path, false).ok(), &mut told);
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::SourceOpened(Ok(&source("sda"))),
+    ));
+    recording.handle_event(ObserverEvent::StepStarted {
         title: "write",
         number: 0,
         of: 1,
     });
     assert!(!path.exists(), "nothing is recorded yet");
     // A pilot is nobody's.
-    recording.handle_event(Event::Recorded(Recorded::Begins(Nanoseconds(5))));
-    recording.handle_event(Event::Recorded(Recorded::Events(&[issued(6, 0, 0)])));
-    recording.handle_event(Event::Recorded(Recorded::Ends(Nanoseconds(7))));
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::RecordingStarted(Nanoseconds(5)),
+    ));
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::RequestEvents(&[issued(6, 0, 0)]),
+    ));
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::RecordingEnded(Nanoseconds(7)),
+    ));
     assert!(!path.exists(), "nothing is recorded yet");
     repeat(
         &mut recording,
@@ -141,8 +150,11 @@ fn repetitions_are_parts_and_what_is_between_them_is_in_none() {
             &[lost(510, 1)],
         ],
     );
-    let came = recording.finish().expect("a trace").expect("one");
-    assert_eq!((came.requests, came.parts, came.lost), (3, 2, 3));
+    let came = recording.finish_recording().expect("a trace").expect("one");
+    assert_eq!(
+        (came.request_count, came.part_count, came.lost_event_count),
+        (3, 2, 3)
+    );
     assert!(told.0.is_empty());
     let found = read(&path);
     let times: Vec<_> = found
@@ -178,10 +190,13 @@ fn another_machine_is_put_behind_the_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = at(&folder);
     let mut told = Told(Vec::new());
-    let mut recording = Recording::new(Place::open(&path, false).ok(), &mut told);
+    let mut recording =
+        RecordingObserver::new(RecordingDestination::open(&path, false).ok(), &mut told);
     for name in ["drive1", "drive1", "other"] {
-        recording.handle_event(Event::Recorded(Recorded::From(Ok(&source(name)))));
-        recording.handle_event(Event::StepStarted {
+        recording.handle_event(ObserverEvent::RequestsRecorded(
+            RecordedEvent::SourceOpened(Ok(&source(name))),
+        ));
+        recording.handle_event(ObserverEvent::StepStarted {
             title: name,
             number: 0,
             of: 1,
@@ -194,7 +209,7 @@ fn another_machine_is_put_behind_the_first() {
             [&[completed(10, 7)], &inside, &[]],
         );
     }
-    recording.finish().expect("a trace");
+    recording.finish_recording().expect("a trace");
     let found = read(&path);
     let times: Vec<_> = found.records.iter().map(|one| one.issued_ns).collect();
     assert_eq!(times, [0, 500, 1000]);
@@ -208,36 +223,43 @@ fn a_file_that_is_there_stays_unless_it_is_to_go() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = at(&folder);
     std::fs::write(&path, "mine").expect("a file");
-    let refused = Place::open(&path, false)
+    let refused = RecordingDestination::open(&path, false)
         .err()
         .map(|error| error.to_string());
     assert!(refused.is_some_and(|why| why.contains("--force")));
     // One that comes in between stays too, and the run goes on.
     let other = folder.path().join("other");
-    let place = Place::open(&other, false).expect("nothing is there");
+    let place = RecordingDestination::open(&other, false).expect("nothing is there");
     std::fs::write(&other, "mine").expect("a file");
     let mut told = Told(Vec::new());
-    let mut recording = Recording::new(Some(place), &mut told);
-    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
+    let mut recording = RecordingObserver::new(Some(place), &mut told);
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::SourceOpened(Ok(&source("sda"))),
+    ));
     for number in 0..2 {
         let inside = [issued(1, 0, 0)];
         repeat(&mut recording, (number, false), (0, 9), [&[], &inside, &[]]);
     }
-    let came = recording.finish().expect("it ended before").expect("one");
+    let came = recording
+        .finish_recording()
+        .expect("it ended before")
+        .expect("one");
     assert!(came.failure.is_some());
     assert_eq!(told.0.len(), 1, "{:?}", told.0);
     assert_eq!(std::fs::read_to_string(&other).expect("a file"), "mine");
     // What was asked for replaces the file at once.
-    let place = Place::open(&path, true).expect("it may go");
+    let place = RecordingDestination::open(&path, true).expect("it may go");
     let mut told = Told(Vec::new());
-    let mut recording = Recording::new(Some(place), &mut told);
-    recording.handle_event(Event::Recorded(Recorded::From(Ok(&source("sda")))));
+    let mut recording = RecordingObserver::new(Some(place), &mut told);
+    recording.handle_event(ObserverEvent::RequestsRecorded(
+        RecordedEvent::SourceOpened(Ok(&source("sda"))),
+    ));
     repeat(
         &mut recording,
         (0, false),
         (0, 9),
         [&[], &[issued(1, 0, 0)], &[]],
     );
-    recording.finish().expect("a trace");
+    recording.finish_recording().expect("a trace");
     assert_eq!(read(&path).records.len(), 1);
 }

@@ -1,78 +1,88 @@
 //! Context that all documents are reproduced in, and the modelled values of their cells.
 
-use super::jobs::{Figure, Job, Workshop};
+use super::jobs::{ModelFigures, ModelJob, ModelWorkshop};
 use diskperf_analysis::accuracy::TwoDriveSettings;
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
-use diskperf_models::model::computer::Computer;
+use diskperf_models::model::computer::ModelComputer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Context of a reproduction: catalogue, settings, and the executor of the modelled jobs.
-pub(super) struct Asking<'a> {
+pub(super) struct ModelQueries<'a> {
     pub(super) catalogue: &'a Catalogue,
     /// User's settings, which apply to every system.
     pub(super) settings: &'a [Setting],
     pub(super) seed: u64,
     pub(super) two_drives: &'a TwoDriveSettings,
-    pub(super) workshop: &'a Workshop<'a>,
+    pub(super) workshop: &'a ModelWorkshop<'a>,
 }
 
-impl Asking<'_> {
+impl ModelQueries<'_> {
     /// Combines the settings of a case with those of the user, which take precedence.
-    pub(super) fn over(&self, own: &[Setting]) -> Vec<Setting> {
+    pub(super) fn own_settings_last(&self, own: &[Setting]) -> Vec<Setting> {
         own.iter().chain(self.settings).cloned().collect()
     }
 
     /// Combines the user's settings with those that define the case, which take precedence.
-    pub(super) fn under(&self, own: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
+    pub(super) fn own_settings_first(
+        &self,
+        own: impl IntoIterator<Item = Setting>,
+    ) -> Vec<Setting> {
         self.settings.iter().cloned().chain(own).collect()
     }
 
     /// Creates a job: one program on the first drive of a system, with one round to clear the cache
     /// and two that count.
-    pub(super) fn job(
+    pub(super) fn build_job(
         &self,
         target: &str,
         own: &[Setting],
         program: Program,
         size_bytes: u64,
-    ) -> Result<Job, LaboratoryError> {
-        let computer = Computer::read(self.catalogue, target, &self.over(own))?;
-        Ok(Job::of(Arc::new(computer), program, size_bytes, self.seed))
+    ) -> Result<ModelJob, LaboratoryError> {
+        let computer =
+            ModelComputer::read_catalogue(self.catalogue, target, &self.own_settings_last(own))?;
+        Ok(ModelJob::from_repetitions(
+            Arc::new(computer),
+            program,
+            size_bytes,
+            self.seed,
+        ))
     }
 
-    /// Runs jobs of one program each and returns their figures, in the order of the jobs.
-    pub(super) fn figures(&self, jobs: &[Job]) -> Result<Vec<Figure>, LaboratoryError> {
-        let done = self.workshop.carry_out(jobs)?;
+    pub(super) fn run_figures(
+        &self,
+        jobs: &[ModelJob],
+    ) -> Result<Vec<ModelFigures>, LaboratoryError> {
+        let done = self.workshop.run_jobs(jobs)?;
         Ok(done.into_iter().flatten().collect())
     }
 
     /// Runs jobs of one program each and returns their rates in KB/s, in the order of the jobs.
-    pub(super) fn rates(&self, jobs: &[Job]) -> Result<Vec<f64>, LaboratoryError> {
-        let figures = self.figures(jobs)?;
+    pub(super) fn run_rates(&self, jobs: &[ModelJob]) -> Result<Vec<f64>, LaboratoryError> {
+        let figures = self.run_figures(jobs)?;
         Ok(figures.iter().map(|figure| figure.kb_per_s).collect())
     }
 }
 
-/// Creates settings from pairs of path and value.
-pub(super) fn settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
+pub(super) fn parse_settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
     let setting = |(path, text): &(&str, &str)| Setting::new(path, text);
     pairs.iter().map(setting).collect()
 }
 
 /// Modelled values of published cells, by cell id. Each value has the quantity of its cell.
 #[derive(Default)]
-pub(super) struct Values(BTreeMap<String, f64>);
+pub(super) struct CellValues(BTreeMap<String, f64>);
 
-impl Values {
+impl CellValues {
     /// Returns the modelled value of a cell, if a model has one.
-    pub(super) fn of(&self, cell: &PublishedCell) -> Option<f64> {
-        self.by_id(cell.id.as_deref()?)
+    pub(super) fn value_of_cell(&self, cell: &PublishedCell) -> Option<f64> {
+        self.value_of_id(cell.id.as_deref()?)
     }
 
-    pub(super) fn by_id(&self, id: &str) -> Option<f64> {
+    pub(super) fn value_of_id(&self, id: &str) -> Option<f64> {
         self.0.get(id).copied()
     }
 
@@ -81,13 +91,13 @@ impl Values {
     }
 }
 
-impl FromIterator<(String, f64)> for Values {
+impl FromIterator<(String, f64)> for CellValues {
     fn from_iter<I: IntoIterator<Item = (String, f64)>>(values: I) -> Self {
         Self(values.into_iter().collect())
     }
 }
 
-impl IntoIterator for Values {
+impl IntoIterator for CellValues {
     type Item = (String, f64);
     type IntoIter = std::collections::btree_map::IntoIter<String, f64>;
 

@@ -1,7 +1,7 @@
 //! The five founding documents, and the parts of the accuracy card that each of them fills.
 
-use super::asking::{Asking, Values};
-use super::speck::Speck;
+use super::asking::{CellValues, ModelQueries};
+use super::speck::SpeckResults;
 use super::{gaps, interleave, kirkendall, speck, statements, zachariassen};
 use diskperf_analysis::accuracy::{CellQuantity, PublishedStatement};
 use diskperf_catalogue::PublishedCell;
@@ -9,7 +9,7 @@ use diskperf_models::LaboratoryError;
 
 /// A published document whose systems the catalogue models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Document {
+pub(super) enum ReproducedDocument {
     KridleMcKusick,
     Zachariassen,
     Kirkendall,
@@ -19,9 +19,9 @@ pub(super) enum Document {
 
 /// Content of a document on the accuracy card: modelled values of its cells, and statements of its
 /// text.
-type Filled = (Values, Vec<PublishedStatement>);
+type FilledDocument = (CellValues, Vec<PublishedStatement>);
 
-impl Document {
+impl ReproducedDocument {
     /// All documents, in the order of the accuracy card.
     pub(super) const ALL: [Self; 5] = [
         Self::KridleMcKusick,
@@ -34,57 +34,63 @@ impl Document {
     /// Name of the document in the catalogue's `published` folder, such as `kridle-mckusick-1983`.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::KridleMcKusick => statements::DOCUMENT,
-            Self::Zachariassen => zachariassen::DOCUMENT,
-            Self::Kirkendall => kirkendall::DOCUMENT,
-            Self::SpeckBass => speck::DOCUMENT,
-            Self::PizialiZam => interleave::DOCUMENT,
+            Self::KridleMcKusick => statements::DOCUMENT_ID,
+            Self::Zachariassen => zachariassen::DOCUMENT_ID,
+            Self::Kirkendall => kirkendall::DOCUMENT_ID,
+            Self::SpeckBass => speck::DOCUMENT_ID,
+            Self::PizialiZam => interleave::DOCUMENT_ID,
         }
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
     /// Models cells of this document. Its statements have runs of their own and concern the whole
     /// document; they are left out unless all cells are requested (`whole`). The cells of Kridle
     /// and McKusick are programs on setups and are filled from the runs of those.
-    pub(super) fn fill(
+    pub(super) fn fill_cells(
         self,
-        asking: &Asking<'_>,
+        asking: &ModelQueries<'_>,
         cells: &[&PublishedCell],
         whole: bool,
-    ) -> Result<Filled, LaboratoryError> {
+    ) -> Result<FilledDocument, LaboratoryError> {
         let said = |say: &dyn Fn() -> Result<Vec<PublishedStatement>, LaboratoryError>| match whole
         {
             true => say(),
             false => Ok(Vec::new()),
         };
         Ok(match self {
-            Self::KridleMcKusick => (Values::default(), said(&|| statements::statements(asking))?),
+            Self::KridleMcKusick => (
+                CellValues::default(),
+                said(&|| statements::check_statements(asking))?,
+            ),
             Self::Zachariassen => {
-                let values = zachariassen::values(asking, cells)?;
-                let said = said(&|| zachariassen::statements(asking, cells, &values))?;
+                let values = zachariassen::model_values(asking, cells)?;
+                let said = said(&|| zachariassen::check_statements(asking, cells, &values))?;
                 (values, said)
             }
             Self::Kirkendall => (
-                kirkendall::values(asking, cells)?,
-                said(&|| kirkendall::statements(asking))?,
+                kirkendall::model_values(asking, cells)?,
+                said(&|| kirkendall::check_statements(asking))?,
             ),
             Self::SpeckBass => {
-                let speck = Speck::run(asking)?;
-                (speck.values(cells), said(&|| Ok(speck.statements()))?)
+                let speck = SpeckResults::run_layouts(asking)?;
+                (
+                    speck.cell_values(cells),
+                    said(&|| Ok(speck.check_statements()))?,
+                )
             }
             Self::PizialiZam => (
-                interleave::values(asking, cells)?,
-                said(&|| gaps::statements(asking))?,
+                interleave::model_values(asking, cells)?,
+                said(&|| gaps::check_statements(asking))?,
             ),
         })
     }
 
     /// Describes a published cell for the accuracy card: its quantity, its printed value, and the
     /// name of its test. `value` is the modelled value.
-    pub(super) fn described(
+    pub(super) fn describe_cell(
         self,
         cell: &PublishedCell,
         value: Option<f64>,
@@ -92,8 +98,8 @@ impl Document {
         let rate = |test| (CellQuantity::KbPerS, cell.kb_per_s, test);
         match self {
             Self::KridleMcKusick => rate(cell.test.clone()),
-            Self::Zachariassen => zachariassen::described(cell),
-            Self::Kirkendall => rate(Some(kirkendall::title(cell, value))),
+            Self::Zachariassen => zachariassen::describe_cell(cell),
+            Self::Kirkendall => rate(Some(kirkendall::title_of_cell(cell, value))),
             Self::SpeckBass => match cell.blocks_per_s {
                 Some(_) => (
                     CellQuantity::BlocksPerS,
@@ -102,7 +108,7 @@ impl Document {
                 ),
                 None => (CellQuantity::Ratio, None, cell.test.clone()),
             },
-            Self::PizialiZam => rate(interleave::title(cell)),
+            Self::PizialiZam => rate(interleave::title_of_cell(cell)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Reports whether a text matches a pattern, in which `*` stands for any characters and `?` for
 /// one.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches_pattern(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut of) = (0, 0);
     // Where to go on when what follows the last star does not fit there.
@@ -32,7 +32,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::matches_pattern;
 
     #[test]
     fn a_star_stands_for_anything() {
@@ -45,11 +45,11 @@ mod tests {
             "*T2*8K*1",
             "*/T?/*/?K/*",
         ] {
-            assert!(matches(pattern, id), "{pattern}");
+            assert!(matches_pattern(pattern, id), "{pattern}");
         }
         for pattern in ["", "T2", "*/2", "kridle*/T3/*", "*8K*T2*"] {
-            assert!(!matches(pattern, id), "{pattern}");
+            assert!(!matches_pattern(pattern, id), "{pattern}");
         }
-        assert!(!matches("ab*b", "ab"));
+        assert!(!matches_pattern("ab*b", "ab"));
     }
 }

@@ -4,12 +4,12 @@ use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
 use diskperf_models::LaboratoryError;
-use diskperf_models::crew::{Watched, lock};
-use diskperf_models::measured::Task;
-use diskperf_models::model::bench::{Bench, Usage};
-use diskperf_models::model::computer::Computer;
-use diskperf_models::model::counts::Counts;
-use diskperf_models::rig::{THREE_RUNS, repeat_unobserved};
+use diskperf_models::crew::{WatchedCrew, lock_slot};
+use diskperf_models::measured::JobTask;
+use diskperf_models::model::bench::{BenchUsage, ModelBench};
+use diskperf_models::model::computer::ModelComputer;
+use diskperf_models::model::counts::MachineCounts;
+use diskperf_models::rig::{THREE_REPETITIONS, repeat_unobserved};
 use diskperf_timeline::{CacheMode, ControllerCache, Nanoseconds, Protocol, Repetition};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -17,17 +17,16 @@ use std::sync::{Arc, Mutex};
 
 /// A modelled machine and the programs that run on it, in order.
 #[derive(Clone)]
-pub(crate) struct Job {
-    pub(crate) computer: Arc<Computer>,
+pub(crate) struct ModelJob {
+    pub(crate) computer: Arc<ModelComputer>,
     /// Number of drives that run each program together.
-    pub(crate) drives: usize,
+    pub(crate) drive_count: usize,
     /// Whether the programs copy to one more drive or partition.
-    pub(crate) other: bool,
+    pub(crate) has_other_volume: bool,
     /// Rotation angle of the second drive relative to the first, in units of 2^-32 revolutions.
-    pub(crate) phase: u32,
+    pub(crate) spindle_phase: u32,
     /// Share by which the second drive turns slower.
-    pub(crate) speed_difference: f64,
-    /// Programs of the job, in the order of running.
+    pub(crate) speed_difference_share: f64,
     pub(crate) programs: Vec<Program>,
     /// Bytes that each program transfers on each drive.
     pub(crate) size_bytes: u64,
@@ -39,7 +38,7 @@ pub(crate) struct Job {
 
 /// Results of one program in a job.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Figure {
+pub(crate) struct ModelFigures {
     /// Rate in KB/s: sum over the drives, median of the kept repetitions.
     pub(crate) kb_per_s: f64,
     /// Elapsed time in seconds, median of the kept repetitions.
@@ -51,36 +50,36 @@ pub(crate) struct Figure {
     /// Seconds of all programs in the kernel, counted by ticks, median of the kept repetitions.
     pub(crate) system_s: f64,
     /// Requests that the drives completed in the kept repetitions.
-    pub(crate) requests: u64,
+    pub(crate) request_count: u64,
     /// Requests of the kept repetitions that lost an avoidable revolution.
-    pub(crate) missed: u64,
+    pub(crate) missed_revolution_count: u64,
     /// Busy time of the processor in the kept repetitions, for all purposes.
-    pub(crate) processor: Nanoseconds,
+    pub(crate) processor_time: Nanoseconds,
     /// Busy time of the processor for the driver's routines, in processes and in interrupt
     /// handlers.
-    pub(crate) driver: Nanoseconds,
+    pub(crate) driver_time: Nanoseconds,
     /// Statistics of the controllers' caches in the kept repetitions.
     pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
 /// Text of everything that determines the result of a job: its machine and its programs.
-type Key = (Arc<str>, String);
+type JobKey = (Arc<str>, String);
 
 /// Executor of jobs. Many cells and statements concern the same machine. Jobs with equal machines
 /// and programs have equal results and are run once.
-pub(crate) struct Workshop<'a> {
-    crew: Watched<'a>,
+pub(crate) struct ModelWorkshop<'a> {
+    crew: WatchedCrew<'a>,
     budget: Budget,
-    known: Mutex<BTreeMap<Key, Vec<Figure>>>,
+    figures_by_key: Mutex<BTreeMap<JobKey, Vec<ModelFigures>>>,
 }
 
-impl<'a> Workshop<'a> {
+impl<'a> ModelWorkshop<'a> {
     /// Creates an executor of jobs without results.
-    pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
+    pub(crate) fn new(crew: WatchedCrew<'a>, budget: Budget) -> Self {
         Self {
             crew,
             budget,
-            known: Mutex::default(),
+            figures_by_key: Mutex::default(),
         }
     }
 
@@ -89,39 +88,42 @@ impl<'a> Workshop<'a> {
     /// # Errors
     ///
     /// Returns the error of the first failed job, in the order of the jobs.
-    pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
-        let keys = keys(jobs);
+    pub(crate) fn run_jobs(
+        &self,
+        jobs: &[ModelJob],
+    ) -> Result<Vec<Vec<ModelFigures>>, LaboratoryError> {
+        let keys = job_keys(jobs);
         let mut first = BTreeMap::new();
         for (number, key) in keys.iter().enumerate().rev() {
             first.insert(key, number);
         }
-        first.retain(|key, _| !lock(&self.known).contains_key(*key));
+        first.retain(|key, _| !lock_slot(&self.figures_by_key).contains_key(*key));
         let mut new: Vec<usize> = first.into_values().collect();
         new.sort_unstable();
-        let done = self.crew.each(new.len(), |number| {
-            jobs[new[number]].run(self.budget, self.crew.stop)
+        let done = self.crew.run_each(new.len(), |number| {
+            jobs[new[number]].run_programs(self.budget, self.crew.stop)
         })?;
-        let mut known = lock(&self.known);
+        let mut known = lock_slot(&self.figures_by_key);
         known.extend(new.iter().map(|number| keys[*number].clone()).zip(done));
         Ok(keys.iter().map(|key| known[key].clone()).collect())
     }
 }
 
-fn keys(jobs: &[Job]) -> Vec<Key> {
-    let mut last: Option<(&Arc<Computer>, Arc<str>)> = None;
+fn job_keys(jobs: &[ModelJob]) -> Vec<JobKey> {
+    let mut last: Option<(&Arc<ModelComputer>, Arc<str>)> = None;
     let mut keys = Vec::new();
     for job in jobs {
         let known = last.filter(|(computer, _)| Arc::ptr_eq(computer, &job.computer));
-        let (computer, machine) = known.unwrap_or_else(|| (&job.computer, job.machine()));
-        keys.push((Arc::clone(&machine), job.work()));
+        let (computer, machine) = known.unwrap_or_else(|| (&job.computer, job.machine_key()));
+        keys.push((Arc::clone(&machine), job.work_key()));
         last = Some((computer, machine));
     }
     keys
 }
 
-impl Job {
+impl ModelJob {
     /// Text of the machine's specification, without its name.
-    fn machine(&self) -> Arc<str> {
+    fn machine_key(&self) -> Arc<str> {
         let unnamed = Specification {
             name: String::new(),
             ..self.computer.specification.clone()
@@ -129,13 +131,13 @@ impl Job {
         format!("{unnamed:?}").into()
     }
 
-    fn work(&self) -> String {
+    fn work_key(&self) -> String {
         let Self {
             computer: _,
-            drives,
-            other,
-            phase,
-            speed_difference,
+            drive_count: drives,
+            has_other_volume: other,
+            spindle_phase: phase,
+            speed_difference_share: speed_difference,
             programs,
             size_bytes,
             protocol,
@@ -147,82 +149,85 @@ impl Job {
 
     /// Creates a job of one program on the first drive of a machine: a round to clear the cache,
     /// and two that count.
-    pub(crate) fn of(
-        computer: Arc<Computer>,
+    pub(crate) fn from_repetitions(
+        computer: Arc<ModelComputer>,
         program: Program,
         size_bytes: u64,
         seed: u64,
     ) -> Self {
         Self {
             computer,
-            drives: 1,
-            other: false,
-            phase: 0,
-            speed_difference: 0.0,
+            drive_count: 1,
+            has_other_volume: false,
+            spindle_phase: 0,
+            speed_difference_share: 0.0,
             programs: vec![program],
             size_bytes,
-            protocol: THREE_RUNS,
+            protocol: THREE_REPETITIONS,
             seed,
         }
     }
 
-    /// Builds the machine and runs the programs on it.
-    pub(crate) fn run(
+    pub(crate) fn run_programs(
         &self,
         budget: Budget,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Vec<Figure>, LaboratoryError> {
-        let usage = Usage {
-            other: self.other,
-            phase: self.phase,
-            speed_difference: self.speed_difference,
+    ) -> Result<Vec<ModelFigures>, LaboratoryError> {
+        let usage = BenchUsage {
+            has_other_volume: self.has_other_volume,
+            spindle_phase: self.spindle_phase,
+            speed_difference_share: self.speed_difference_share,
             budget,
-            ..Usage::of((&self.computer.name, self.drives), self.seed, stop)
+            ..BenchUsage::for_system((&self.computer.name, self.drive_count), self.seed, stop)
         };
-        let bench = Bench::build(&self.computer.specification, usage)?;
+        let bench = ModelBench::build(&self.computer.specification, usage)?;
         self.programs
             .iter()
-            .map(|program| self.figure(&bench, program))
+            .map(|program| self.measure_program(&bench, program))
             .collect()
     }
 
-    fn figure(&self, bench: &Bench, program: &Program) -> Result<Figure, LaboratoryError> {
+    fn measure_program(
+        &self,
+        bench: &ModelBench,
+        program: &Program,
+    ) -> Result<ModelFigures, LaboratoryError> {
         // Drives by themselves are past every cache.
         let asked = match self.computer.medium() {
             Medium::Device => CacheMode::Direct,
             Medium::Directory | Medium::File => CacheMode::Cold,
         };
-        let task = Task {
+        let task = JobTask {
             title: program.name(),
             program,
-            cache: program.cache_mode(asked),
+            cache_mode: program.cache_mode(asked),
             size_bytes: self.size_bytes,
-            drive: None,
-            fails_alone: false,
+            drive_index: None,
+            keeps_others_on_failure: false,
         };
-        let mut before = Counts::of(bench);
+        let mut before = MachineCounts::from_bench(bench);
         let mut kept = repeat_unobserved(bench, (task, self.protocol), |one| {
             if one.discarded {
-                before = Counts::of(bench);
+                before = MachineCounts::from_bench(bench);
             }
             true
         })?;
         kept.retain(|one| !one.discarded);
-        let spent = Counts::of(bench).since(&before);
-        Ok(Figure {
-            kb_per_s: middle(&kept, Repetition::kb_per_s),
-            elapsed_s: middle(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
-            cpu_percent: middle(&kept, Repetition::cpu_percent),
-            user_s: middle(&kept, |repetition| {
+        let spent = MachineCounts::from_bench(bench).since(&before);
+        Ok(ModelFigures {
+            kb_per_s: median_of(&kept, Repetition::kb_per_s),
+            elapsed_s: median_of(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
+            cpu_percent: median_of(&kept, Repetition::cpu_percent),
+            user_s: median_of(&kept, |repetition| {
                 repetition.total(|worker| worker.user.0) as f64 / 1e9
             }),
-            system_s: middle(&kept, |repetition| {
+            system_s: median_of(&kept, |repetition| {
                 repetition.total(|worker| worker.system.0) as f64 / 1e9
             }),
-            requests: spent.requests,
-            missed: spent.missed,
-            processor: spent.processor,
-            driver: spent.driver,
+            request_count: spent.request_count,
+            missed_revolution_count: spent.missed_revolution_count,
+            processor_time: spent.processor_time,
+            driver_time: spent.driver_time,
             controller_caches: ControllerCache::sum(
                 kept.iter().flat_map(|one| &one.controller_caches),
             ),
@@ -232,7 +237,7 @@ impl Job {
 
 /// Returns the median of a quantity over the kept repetitions, computed like that of a run's
 /// summary.
-fn middle(kept: &[Repetition], of: impl Fn(&Repetition) -> f64) -> f64 {
+fn median_of(kept: &[Repetition], of: impl Fn(&Repetition) -> f64) -> f64 {
     let values: Vec<f64> = kept.iter().map(of).collect();
     diskperf_analysis::statistics::median(&values).expect("at least one repetition is kept")
 }

@@ -1,39 +1,40 @@
 //! Notes on cells, and parameters that all pairs of drives share, from
 //! `catalogue/published/notes.toml`.
 
-use super::glob::matches;
-use diskperf_analysis::accuracy::{FreeParameter, ParameterOrigin};
+use super::glob::matches_pattern;
+use diskperf_analysis::accuracy::{FreeParameter, FreeParameterOrigin};
 use diskperf_models::LaboratoryError;
-use diskperf_models::two_drives::{NOTES, Pair, pair};
+use diskperf_models::two_drives::{DrivePair, NOTES_TEXT, read_pair};
 use serde::Deserialize;
 use std::path::Path;
 
-const NAME: &str = "catalogue/published/notes.toml";
+const NOTES_PATH: &str = "catalogue/published/notes.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    two_drives: Option<Pair>,
+struct NotesFile {
+    two_drives: Option<DrivePair>,
     #[serde(default)]
-    note: Vec<Note>,
+    #[serde(rename = "note")]
+    notes: Vec<CellNote>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Note {
+struct CellNote {
     /// Patterns of cell ids, in which `*` stands for any characters.
     cells: Vec<String>,
     text: String,
 }
 
 /// All notes on cells. Those of the user's folder come before those of the program.
-pub(crate) struct Notes(Vec<Note>);
+pub(crate) struct CellNotes(Vec<CellNote>);
 
-fn embedded() -> File {
-    toml::from_str(NOTES).expect("a test reads the file that is part of the program")
+fn parse_embedded() -> NotesFile {
+    toml::from_str(NOTES_TEXT).expect("a test reads the file that is part of the program")
 }
 
-impl Notes {
+impl CellNotes {
     /// Loads the notes. Notes of a folder that overlays the catalogue come first and replace the
     /// program's notes on the same cells.
     ///
@@ -42,7 +43,7 @@ impl Notes {
     /// Returns an error if a file of the folder cannot be read, or if it gives `two_drives` other
     /// values. All pairs of drives share those of the program.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, LaboratoryError> {
-        let own = embedded();
+        let own = parse_embedded();
         let mut notes = Vec::new();
         let path = folder.map(|folder| folder.join("published/notes.toml"));
         if let Some(path) = path.filter(|path| path.is_file()) {
@@ -51,40 +52,44 @@ impl Notes {
                 reason,
             };
             let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-            let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            let file: NotesFile =
+                toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
             if file.two_drives.is_some() && file.two_drives != own.two_drives {
                 let reason = "two_drives cannot be changed by a catalogue folder; leave it out";
                 return Err(wrong(reason.to_owned()));
             }
-            notes.extend(file.note);
+            notes.extend(file.notes);
         }
-        let said = |note: &Note| notes.iter().any(|one: &Note| one.cells == note.cells);
-        let added: Vec<Note> = own.note.into_iter().filter(|note| !said(note)).collect();
+        let said = |note: &CellNote| notes.iter().any(|one: &CellNote| one.cells == note.cells);
+        let added: Vec<CellNote> = own.notes.into_iter().filter(|note| !said(note)).collect();
         notes.extend(added);
         Ok(Self(notes))
     }
 
     /// Returns all notes on a cell; `None` if it has none.
-    pub(crate) fn on(&self, id: &str) -> Option<String> {
+    pub(crate) fn note_on_cell(&self, id: &str) -> Option<String> {
         let texts: Vec<&str> = self
             .0
             .iter()
-            .filter(|note| note.cells.iter().any(|pattern| matches(pattern, id)))
+            .filter(|note| {
+                note.cells
+                    .iter()
+                    .any(|pattern| matches_pattern(pattern, id))
+            })
             .map(|note| note.text.trim())
             .collect();
         (!texts.is_empty()).then(|| texts.join(" "))
     }
 }
 
-/// Returns the difference of spindle speeds between two drives as a free parameter.
-pub(crate) fn speed_difference() -> FreeParameter {
-    let pair = pair();
+pub(crate) fn speed_difference_parameter() -> FreeParameter {
+    let pair = read_pair();
     FreeParameter {
         path: "two_drives.speed_difference_share".to_owned(),
-        file: NAME.to_owned(),
+        file: NOTES_PATH.to_owned(),
         value: pair.speed_difference_share.to_string(),
         source_document: pair.speed_difference_share_source,
-        origin: ParameterOrigin::Assumed,
+        origin: FreeParameterOrigin::Assumed,
         cells: Vec::new(),
     }
 }
@@ -102,16 +107,16 @@ mod tests {
             .iter()
             .filter_map(|cell| cell.id.as_deref())
             .collect();
-        for note in embedded().note {
+        for note in parse_embedded().notes {
             for pattern in &note.cells {
                 assert!(
-                    ids.iter().any(|id| matches(pattern, id)),
+                    ids.iter().any(|id| matches_pattern(pattern, id)),
                     "{pattern} is no cell's"
                 );
             }
             assert!(!note.text.trim().is_empty());
         }
-        let pair = diskperf_models::two_drives::two_drives();
+        let pair = diskperf_models::two_drives::two_drive_settings();
         assert!(pair.phase_count >= 2 && pair.speed_difference_share < 0.05);
     }
 
@@ -122,16 +127,16 @@ mod tests {
         std::fs::create_dir(path.parent().unwrap()).unwrap();
         let load = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            Notes::load(Some(folder.path()))
+            CellNotes::load(Some(folder.path()))
         };
         let id = "kridle-mckusick-1983/T2/vax780-si9900-eagle/8K/read_8192/1";
-        let own = Notes::load(None).unwrap().on(id).unwrap();
-        assert_eq!(load(NOTES).unwrap().on(id).unwrap(), own);
+        let own = CellNotes::load(None).unwrap().note_on_cell(id).unwrap();
+        assert_eq!(load(NOTES_TEXT).unwrap().note_on_cell(id).unwrap(), own);
 
         let other = format!("[[note]]\ncells = [\"{id}\"]\ntext = \"Another.\"\n");
-        assert_eq!(load(&other).unwrap().on(id).unwrap(), "Another.");
+        assert_eq!(load(&other).unwrap().note_on_cell(id).unwrap(), "Another.");
 
-        let changed = NOTES.replace("phases = 16", "phases = 8");
+        let changed = NOTES_TEXT.replace("phases = 16", "phases = 8");
         let error = load(&changed).err().unwrap().to_string();
         assert!(error.contains("two_drives"), "{error}");
     }
@@ -139,12 +144,12 @@ mod tests {
     #[test]
     fn every_unexplained_and_every_suspect_cell_has_a_note() {
         let published = Catalogue::embedded().published_values().unwrap();
-        let notes = Notes::load(None).unwrap();
+        let notes = CellNotes::load(None).unwrap();
         for document in ["kridle-mckusick-1983", "speck-bass-1984"] {
             for cell in published.cells_of_document(document).unwrap() {
                 let id = cell.id.as_deref().unwrap();
                 if cell.is_unexplained || cell.is_suspect {
-                    assert!(notes.on(id).is_some(), "{id}");
+                    assert!(notes.note_on_cell(id).is_some(), "{id}");
                 }
             }
         }

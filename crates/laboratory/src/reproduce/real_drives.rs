@@ -26,7 +26,7 @@ pub fn reproduce(
     stop: &AtomicBool,
     shown: &dyn Fn(usize, usize),
 ) -> Result<RealDrives, LaboratoryError> {
-    let names = names(data)?;
+    let names = list_drive_names(data)?;
     let of = names.len();
     let mut drives = Vec::new();
     for name in names {
@@ -34,13 +34,13 @@ pub fn reproduce(
         if stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
-        drives.push(drive(data, name));
+        drives.push(reproduce_drive(data, name));
     }
     shown(of, of);
     Ok(RealDrives { drives })
 }
 
-fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
+fn list_drive_names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
     let refused = |error: std::io::Error| {
         LaboratoryError::Request(format!("--data {}: {error}", data.display()))
     };
@@ -65,11 +65,11 @@ fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
     }
 }
 
-fn drive(data: &Path, name: String) -> RealDrive {
-    match calibrated(data, &name) {
+fn reproduce_drive(data: &Path, name: String) -> RealDrive {
+    match calibrate_drive(data, &name) {
         Ok(found) => RealDrive {
             name,
-            outcome: DriveOutcome::Replayed(Box::new(replayed(&found))),
+            outcome: DriveOutcome::Replayed(Box::new(build_replay(&found))),
             parameters: Some(found.file),
         },
         Err(error) => RealDrive {
@@ -80,17 +80,17 @@ fn drive(data: &Path, name: String) -> RealDrive {
     }
 }
 
-struct Calibrated {
+struct CalibratedDrive {
     file: String,
     requests: Vec<trace::ValidationRequest>,
     calibration: Calibration,
 }
 
-const SHOWN_PROBLEMS_MAX: usize = 3;
+const PROBLEMS_SHOWN_MAX: usize = 3;
 
 /// Lists the faults of a file on one line, each with its place. A row of a table has no room for
 /// excerpts.
-fn briefly(errors: &Errors) -> String {
+fn format_briefly(errors: &Errors) -> String {
     let told = |problem: &Problem| {
         let what = problem.brief();
         match problem.span() {
@@ -99,22 +99,22 @@ fn briefly(errors: &Errors) -> String {
         }
     };
     let problems = errors.problems();
-    let mut all: Vec<String> = problems.iter().take(SHOWN_PROBLEMS_MAX).map(told).collect();
-    if let Some(more) = problems.len().checked_sub(SHOWN_PROBLEMS_MAX + 1) {
+    let mut all: Vec<String> = problems.iter().take(PROBLEMS_SHOWN_MAX).map(told).collect();
+    if let Some(more) = problems.len().checked_sub(PROBLEMS_SHOWN_MAX + 1) {
         all.push(format!("and {} more", more + 1));
     }
     all.join("; ")
 }
 
-fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
-    let (file, drive) = imported(data, name)?;
+fn calibrate_drive(data: &Path, name: &str) -> Result<CalibratedDrive, String> {
+    let (file, drive) = import_drive(data, name)?;
     let trace_name = format!("{name}.trace");
     let content = std::fs::read_to_string(data.join(&trace_name))
         .map_err(|error| format!("{trace_name}: {error}"))?;
-    let requests = trace::parse(&trace_name, &content).map_err(|errors| briefly(&errors))?;
+    let requests = trace::parse(&trace_name, &content).map_err(|errors| format_briefly(&errors))?;
     let found = calibrate(&drive, &requests, FitOptions::default());
     let found = found.map_err(|error| format!("{trace_name}: {error}"))?;
-    Ok(Calibrated {
+    Ok(CalibratedDrive {
         file,
         requests,
         calibration: found,
@@ -123,11 +123,11 @@ fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
 
 /// Imports a drive from its run file (`.parv`), which has the bus, if it exists and is valid;
 /// otherwise from its own file (`.diskspecs`).
-fn imported(data: &Path, name: &str) -> Result<(String, SpecifiedDrive), String> {
+fn import_drive(data: &Path, name: &str) -> Result<(String, SpecifiedDrive), String> {
     let read = |file: &str| {
         let search = vec![data.to_owned()];
         let found = import(file, &SpecificationFiles::FileSystem { search })
-            .map_err(|errors| briefly(&errors))?;
+            .map_err(|errors| format_briefly(&errors))?;
         let drives = found.drives.len();
         let mut all = found.drives.into_iter();
         match (all.next(), drives) {
@@ -147,27 +147,30 @@ fn imported(data: &Path, name: &str) -> Result<(String, SpecifiedDrive), String>
     read(&own).map(|drive| (own, drive))
 }
 
-fn replayed(of: &Calibrated) -> ReplayResult {
+fn build_replay(of: &CalibratedDrive) -> ReplayResult {
     let found = &of.calibration;
     ReplayResult {
         request_count: found.request_count,
         scored_request_count: found.fitted_score.request_count,
-        replay_score: score(&found.fitted_score),
-        spindle_phase: phase(found),
-        fitted_parameters: found.parameters.iter().map(fitted).collect(),
-        unfitted_score: score(&found.specified_score),
-        measured_quantiles: quantiles(found.fitted_score.measured_ms),
+        replay_score: build_score(&found.fitted_score),
+        spindle_phase: build_phase(found),
+        fitted_parameters: found
+            .parameters
+            .iter()
+            .map(build_fitted_parameter)
+            .collect(),
+        unfitted_score: build_score(&found.specified_score),
+        measured_quantiles: build_quantiles(found.fitted_score.measured_ms),
         buffer_reads: BufferReadCounts {
             measured_count: found.buffer_read_counts.0,
             modelled_count: found.buffer_read_counts.1,
         },
-        remaining_errors: remaining(&found.remaining_errors),
-        worst_requests: off(of),
+        remaining_errors: list_remaining_errors(&found.remaining_errors),
+        worst_requests: list_mispredicted_requests(of),
     }
 }
 
-/// Returns the phase of the spindle that a calibration shows.
-pub(crate) fn phase(found: &Calibration) -> SpindlePhase {
+pub(crate) fn build_phase(found: &Calibration) -> SpindlePhase {
     let period = found
         .parameters
         .iter()
@@ -198,7 +201,7 @@ pub(crate) fn phase(found: &Calibration) -> SpindlePhase {
     }
 }
 
-fn score(score: &calibration::Score) -> ReplayScore {
+fn build_score(score: &calibration::Score) -> ReplayScore {
     ReplayScore {
         mean_ms: score.mean_ms,
         demerit_ms: score.demerit_ms,
@@ -206,11 +209,11 @@ fn score(score: &calibration::Score) -> ReplayScore {
         bias_ms: score.bias_ms,
         rms_per_request_ms: score.request_rms_ms,
         within_half_ms_percent: score.within_half_ms_percent,
-        modelled_quantiles: quantiles(score.modelled_ms),
+        modelled_quantiles: build_quantiles(score.modelled_ms),
     }
 }
 
-fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> ResponseQuantiles {
+fn build_quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> ResponseQuantiles {
     ResponseQuantiles {
         p50_ms,
         p90_ms,
@@ -218,7 +221,7 @@ fn quantiles([p50_ms, p90_ms, p99_ms]: [f64; 3]) -> ResponseQuantiles {
     }
 }
 
-fn fitted(parameter: &calibration::FittedParameter) -> FittedParameter {
+fn build_fitted_parameter(parameter: &calibration::FittedParameter) -> FittedParameter {
     FittedParameter {
         name: parameter.name.clone(),
         value: parameter.value,
@@ -227,7 +230,7 @@ fn fitted(parameter: &calibration::FittedParameter) -> FittedParameter {
     }
 }
 
-fn remaining(remains: &RemainingErrors) -> Vec<RemainingError> {
+fn list_remaining_errors(remains: &RemainingErrors) -> Vec<RemainingError> {
     let one = |of: &calibration::CauseTotal| {
         let own = remains
             .mispredicted
@@ -256,7 +259,7 @@ fn remaining(remains: &RemainingErrors) -> Vec<RemainingError> {
     remains.cause_totals.iter().map(one).collect()
 }
 
-fn off(of: &Calibrated) -> Vec<MispredictedRequest> {
+fn list_mispredicted_requests(of: &CalibratedDrive) -> Vec<MispredictedRequest> {
     let one = |off: &calibration::MispredictedRequest| {
         let request = &of.requests[off.request_index - 1];
         MispredictedRequest {

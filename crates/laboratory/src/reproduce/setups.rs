@@ -1,81 +1,79 @@
 //! Setups that the cells of Kridle and McKusick 1983 were measured on, and the runs that reproduce
 //! them.
 
-use super::jobs::{Figure, Job, Workshop};
+use super::jobs::{ModelFigures, ModelJob, ModelWorkshop};
 use diskperf_analysis::accuracy::{SeedRange, TwoDriveSettings};
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::{Catalogue, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
-use diskperf_models::model::computer::Computer;
-use diskperf_models::rig::THREE_RUNS;
+use diskperf_models::model::computer::ModelComputer;
+use diskperf_models::rig::THREE_REPETITIONS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Bytes that each program of Kridle and McKusick 1983 transfers.
-pub(crate) const SIZE_BYTES: u64 = 8 << 20;
+pub(crate) const FILE_BYTES: u64 = 8 << 20;
 
 /// A file system on the drives of a system. One machine runs all programs on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Setup {
+pub(crate) struct CellSetup {
     /// System to run: `NAME` or `NAME:VARIANT`.
     pub(crate) target: String,
     /// Name of the file system in the catalogue, such as `8k`.
     pub(crate) filesystem: String,
     /// Number of drives that run a program together.
-    pub(crate) drives: u32,
+    pub(crate) drive_count: u32,
 }
 
 /// One program on a setup, the subject of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) setup: Setup,
-    /// Name of the program that ran on the setup.
+pub(crate) struct TablePlace {
+    pub(crate) setup: CellSetup,
     pub(crate) program: String,
 }
 
 /// Number of seeds that a figure is averaged over, for systems where data comes late by chance.
-pub(crate) const SEEDS: u32 = 4;
+pub(crate) const SEED_COUNT: u32 = 4;
 
 /// Mean of a figure over all phases or all seeds, with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Averaged {
+pub(crate) struct AveragedValue {
     pub(crate) mean: f64,
-    pub(crate) spread: SeedRange,
+    pub(crate) seed_range: SeedRange,
 }
 
-/// Modelled figures of a program on a setup.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Modelled {
-    pub(crate) kb_per_s: Averaged,
-    pub(crate) cpu_percent: Averaged,
+pub(crate) struct ModelledPlace {
+    pub(crate) kb_per_s: AveragedValue,
+    pub(crate) cpu_percent: AveragedValue,
     /// Share of requests that lost a revolution.
     pub(crate) missed_share: f64,
     /// Share of the processor's work that the driver does.
     pub(crate) driver_share: f64,
-    pub(crate) phases: u32,
-    pub(crate) seeds: u32,
+    pub(crate) phase_count: u32,
+    pub(crate) seed_count: u32,
 }
 
-impl Setup {
+impl CellSetup {
     /// Builds the system with this file system and the user's settings.
-    pub(crate) fn computer(
+    pub(crate) fn build_computer(
         &self,
         catalogue: &Catalogue,
         settings: &[Setting],
-    ) -> Result<Computer, LaboratoryError> {
+    ) -> Result<ModelComputer, LaboratoryError> {
         let filesystem = Setting {
             path: "filesystem".to_owned(),
             text: self.filesystem.clone(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
-        Computer::read(catalogue, &self.target, &all)
+        ModelComputer::read_catalogue(catalogue, &self.target, &all)
     }
 }
 
-impl Place {
+impl TablePlace {
     /// Returns the setup and program of a cell; `None` if the cell is not the throughput of a
     /// program on a modelled system.
-    pub(crate) fn of(cell: &PublishedCell) -> Option<Self> {
+    pub(crate) fn from_cell(cell: &PublishedCell) -> Option<Self> {
         if cell.kind != "fs_throughput" {
             return None;
         }
@@ -84,10 +82,10 @@ impl Place {
         let program = cell.test.clone()?;
         Program::named(&program)?;
         Some(Self {
-            setup: Setup {
+            setup: CellSetup {
                 target: cell.full_target()?,
                 filesystem: filesystem.to_lowercase(),
-                drives: cell.drives.unwrap_or(1),
+                drive_count: cell.drives.unwrap_or(1),
             },
             program,
         })
@@ -96,7 +94,7 @@ impl Place {
 
 /// Returns the programs of the suite in the order of running, up to the last requested one. Later
 /// programs have no effect on it.
-fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
+fn list_programs(places: &[&TablePlace], setup: &CellSetup) -> Vec<Program> {
     let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
     let mut programs: Vec<Program> = suite.programs().cloned().collect();
     let asked = |program: &Program| {
@@ -112,60 +110,61 @@ fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
 
 /// Runs all programs that these cells need. Each setup runs once, or once for each phase of several
 /// drives, or once for each seed if data of a single drive comes late.
-pub(crate) fn figures(
+pub(crate) fn run_figures(
     catalogue: &Catalogue,
     settings: &[Setting],
-    (places, seed): (&[&Place], u64),
+    (places, seed): (&[&TablePlace], u64),
     two_drives: &TwoDriveSettings,
-    workshop: &Workshop<'_>,
-) -> Result<BTreeMap<Place, Modelled>, LaboratoryError> {
-    let mut setups: Vec<&Setup> = places.iter().map(|place| &place.setup).collect();
+    workshop: &ModelWorkshop<'_>,
+) -> Result<BTreeMap<TablePlace, ModelledPlace>, LaboratoryError> {
+    let mut setups: Vec<&CellSetup> = places.iter().map(|place| &place.setup).collect();
     setups.sort_unstable();
     setups.dedup();
     let mut jobs = Vec::new();
     let mut ranges = Vec::new();
     for setup in &setups {
-        let computer = Arc::new(setup.computer(catalogue, settings)?);
-        check_drives(&computer, setup.drives)?;
-        let programs = programs(places, setup);
+        let computer = Arc::new(setup.build_computer(catalogue, settings)?);
+        check_drives(&computer, setup.drive_count)?;
+        let programs = list_programs(places, setup);
         let first = jobs.len();
-        let seeds = seeds(&computer, setup.drives);
-        let phases = phases(setup.drives, two_drives.phase_count);
+        let seeds = choose_seed_count(&computer, setup.drive_count);
+        let phases = choose_phases(setup.drive_count, two_drives.phase_count);
         let times = phases
             .into_iter()
             .flat_map(|phase| (0..seeds).map(move |more| (phase, more)));
         for (phase, more) in times {
-            jobs.push(Job {
+            jobs.push(ModelJob {
                 computer: Arc::clone(&computer),
-                drives: setup.drives as usize,
-                other: false,
-                phase,
-                speed_difference: two_drives.speed_difference_share,
+                drive_count: setup.drive_count as usize,
+                has_other_volume: false,
+                spindle_phase: phase,
+                speed_difference_share: two_drives.speed_difference_share,
                 programs: programs.clone(),
-                size_bytes: SIZE_BYTES,
-                protocol: THREE_RUNS,
+                size_bytes: FILE_BYTES,
+                protocol: THREE_REPETITIONS,
                 seed: seed.wrapping_add(u64::from(more)),
             });
         }
         ranges.push((first..jobs.len(), seeds, programs));
     }
-    let done = workshop.carry_out(&jobs)?;
+    let done = workshop.run_jobs(&jobs)?;
     let mut figures = BTreeMap::new();
     for (setup, (range, seeds, programs)) in setups.into_iter().zip(ranges) {
         for (number, program) in programs.iter().enumerate() {
-            let over: Vec<&Figure> = done[range.clone()].iter().map(|job| &job[number]).collect();
-            let place = Place {
+            let over: Vec<&ModelFigures> =
+                done[range.clone()].iter().map(|job| &job[number]).collect();
+            let place = TablePlace {
                 setup: setup.clone(),
                 program: program.name().to_owned(),
             };
-            figures.insert(place, Modelled::of(&over, seeds));
+            figures.insert(place, ModelledPlace::from_figures(&over, seeds));
         }
     }
     Ok(figures)
 }
 
-fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError> {
-    let configured = computer.configured_drives();
+fn check_drives(computer: &ModelComputer, drives: u32) -> Result<(), LaboratoryError> {
+    let configured = computer.configured_drive_count();
     if drives as usize <= configured {
         return Ok(());
     }
@@ -177,16 +176,16 @@ fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError>
 
 /// Returns the number of seeds that the figure of one drive is averaged over. Two drives are
 /// averaged over phases instead.
-fn seeds(computer: &Computer, drives: u32) -> u32 {
+fn choose_seed_count(computer: &ModelComputer, drives: u32) -> u32 {
     match drives < 2 && computer.specification.loses_data() {
-        true => SEEDS,
+        true => SEED_COUNT,
         false => 1,
     }
 }
 
 /// Returns the phases of the second drive, evenly spaced over a revolution; a single zero for one
 /// drive.
-pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
+pub(crate) fn choose_phases(drives: u32, phases: u32) -> Vec<u32> {
     if drives < 2 {
         return vec![0];
     }
@@ -194,33 +193,40 @@ pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
     (0..phases).map(|number| part(number) as u32).collect()
 }
 
-impl Modelled {
-    fn of(figures: &[&Figure], seeds: u32) -> Self {
-        let over = |of: fn(&Figure) -> f64| {
+impl ModelledPlace {
+    fn from_figures(figures: &[&ModelFigures], seeds: u32) -> Self {
+        let over = |of: fn(&ModelFigures) -> f64| {
             let values: Vec<f64> = figures.iter().map(|figure| of(figure)).collect();
-            Averaged::of(&values)
+            AveragedValue::from_values(&values)
         };
-        let share = |part: fn(&Figure) -> u64, whole: fn(&Figure) -> u64| {
-            let sum = |of: fn(&Figure) -> u64| figures.iter().map(|figure| of(figure)).sum::<u64>();
+        let share = |part: fn(&ModelFigures) -> u64, whole: fn(&ModelFigures) -> u64| {
+            let sum =
+                |of: fn(&ModelFigures) -> u64| figures.iter().map(|figure| of(figure)).sum::<u64>();
             sum(part) as f64 / sum(whole).max(1) as f64
         };
         Self {
             kb_per_s: over(|figure| figure.kb_per_s),
             cpu_percent: over(|figure| figure.cpu_percent),
-            missed_share: share(|figure| figure.missed, |figure| figure.requests),
-            driver_share: share(|figure| figure.driver.0, |figure| figure.processor.0),
-            phases: figures.len() as u32 / seeds,
-            seeds,
+            missed_share: share(
+                |figure| figure.missed_revolution_count,
+                |figure| figure.request_count,
+            ),
+            driver_share: share(
+                |figure| figure.driver_time.0,
+                |figure| figure.processor_time.0,
+            ),
+            phase_count: figures.len() as u32 / seeds,
+            seed_count: seeds,
         }
     }
 }
 
-impl Averaged {
-    fn of(values: &[f64]) -> Self {
+impl AveragedValue {
+    fn from_values(values: &[f64]) -> Self {
         let fold = |start, of: fn(f64, f64) -> f64| values.iter().copied().fold(start, of);
         Self {
             mean: values.iter().sum::<f64>() / values.len() as f64,
-            spread: SeedRange {
+            seed_range: SeedRange {
                 min: fold(f64::INFINITY, f64::min),
                 max: fold(f64::NEG_INFINITY, f64::max),
             },
@@ -234,8 +240,8 @@ mod tests {
 
     #[test]
     fn phases_divide_a_revolution_evenly() {
-        assert_eq!(phases(1, 16), [0]);
-        let sixteen = phases(2, 16);
+        assert_eq!(choose_phases(1, 16), [0]);
+        let sixteen = choose_phases(2, 16);
         assert_eq!(sixteen.len(), 16);
         for (number, phase) in sixteen.iter().enumerate() {
             assert_eq!(*phase, number as u32 * (1 << 28));

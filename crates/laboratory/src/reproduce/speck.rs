@@ -1,54 +1,54 @@
 //! Speck and Bass 1984: a file of 6400 KB, read in a tight loop with calls of 2 to 64 KiB, on
 //! layouts with a rotational delay of 4 ms and of 7 ms.
 
-use super::asking::{Asking, Values, settings};
-use super::jobs::Figure;
+use super::asking::{CellValues, ModelQueries, parse_settings};
+use super::jobs::ModelFigures;
 use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_battery::Program;
 use diskperf_catalogue::PublishedCell;
 use diskperf_models::LaboratoryError;
 
-pub(super) const DOCUMENT: &str = "speck-bass-1984";
-const SYSTEM: &str = "vax780-si9900-cdc9775";
-const SIZE_BYTES: u64 = 6400 << 10;
+pub(super) const DOCUMENT_ID: &str = "speck-bass-1984";
+const MODEL_SYSTEM: &str = "vax780-si9900-cdc9775";
+const READ_BYTES: u64 = 6400 << 10;
 const BLOCK_KB: f64 = 4.0;
 /// Call sizes in bytes: 2^11 to 2^16.
-const CALLS: [u64; 6] = [2048, 4096, 8192, 16_384, 32_768, 65_536];
+const CALL_BYTES: [u64; 6] = [2048, 4096, 8192, 16_384, 32_768, 65_536];
 
-struct Layout {
-    what: &'static str,
+struct SpeckLayout {
+    description: &'static str,
     target: &'static str,
     settings: &'static [(&'static str, &'static str)],
-    calls: &'static [u64],
+    call_bytes: &'static [u64],
 }
 
-const LAYOUTS: [Layout; 5] = [
-    Layout {
-        what: "rotdelay 4 ms",
-        target: SYSTEM,
+const SPECK_LAYOUTS: [SpeckLayout; 5] = [
+    SpeckLayout {
+        description: "rotdelay 4 ms",
+        target: MODEL_SYSTEM,
         settings: &[("filesystem.rotdelay_ms", "4")],
-        calls: &CALLS,
+        call_bytes: &CALL_BYTES,
     },
-    Layout {
-        what: "rotdelay 7 ms",
-        target: SYSTEM,
+    SpeckLayout {
+        description: "rotdelay 7 ms",
+        target: MODEL_SYSTEM,
         settings: &[("filesystem.rotdelay_ms", "7")],
-        calls: &CALLS,
+        call_bytes: &CALL_BYTES,
     },
-    Layout {
-        what: "an Eagle in the same place, rotdelay 4 ms",
-        target: SYSTEM,
+    SpeckLayout {
+        description: "an Eagle in the same place, rotdelay 4 ms",
+        target: MODEL_SYSTEM,
         settings: &[("drive", "eagle"), ("filesystem.rotdelay_ms", "4")],
-        calls: &[4096],
+        call_bytes: &[4096],
     },
-    Layout {
-        what: "the SC780 in place of the SI 9900, rotdelay 4 ms",
-        target: SYSTEM,
+    SpeckLayout {
+        description: "the SC780 in place of the SI 9900, rotdelay 4 ms",
+        target: MODEL_SYSTEM,
         settings: &[("controller", "sc780"), ("filesystem.rotdelay_ms", "4")],
-        calls: &[4096],
+        call_bytes: &[4096],
     },
-    Layout {
-        what: "an SC750 on an 11/750, a drive of the same 32 sectors a track, rotdelay 4 ms",
+    SpeckLayout {
+        description: "an SC750 on an 11/750, a drive of the same 32 sectors a track, rotdelay 4 ms",
         target: "vax750-sc750-eagle",
         settings: &[
             ("filesystem", "4k"),
@@ -56,74 +56,83 @@ const LAYOUTS: [Layout; 5] = [
             ("drives", "1"),
             ("filesystem.rotdelay_ms", "4"),
         ],
-        calls: &[4096],
+        call_bytes: &[4096],
     },
 ];
 
 /// Modelled figures for each file layout and call size.
-pub(super) struct Speck {
-    figures: Vec<Vec<Figure>>,
+pub(super) struct SpeckResults {
+    figures_by_layout: Vec<Vec<ModelFigures>>,
 }
 
-impl Speck {
+impl SpeckResults {
     /// Runs all file layouts with all call sizes.
-    pub(super) fn run(asking: &Asking<'_>) -> Result<Self, LaboratoryError> {
+    pub(super) fn run_layouts(asking: &ModelQueries<'_>) -> Result<Self, LaboratoryError> {
         let mut jobs = Vec::new();
-        for layout in &LAYOUTS {
-            let own = settings(layout.settings);
-            for call_bytes in layout.calls {
-                jobs.push(asking.job(layout.target, &own, read(*call_bytes), SIZE_BYTES)?);
+        for layout in &SPECK_LAYOUTS {
+            let own = parse_settings(layout.settings);
+            for call_bytes in layout.call_bytes {
+                jobs.push(asking.build_job(
+                    layout.target,
+                    &own,
+                    read_program(*call_bytes),
+                    READ_BYTES,
+                )?);
             }
         }
-        let mut done = asking.figures(&jobs)?.into_iter();
-        let figures = LAYOUTS
+        let mut done = asking.run_figures(&jobs)?.into_iter();
+        let figures = SPECK_LAYOUTS
             .iter()
-            .map(|layout| done.by_ref().take(layout.calls.len()).collect());
+            .map(|layout| done.by_ref().take(layout.call_bytes.len()).collect());
         Ok(Self {
-            figures: figures.collect(),
+            figures_by_layout: figures.collect(),
         })
     }
 
     /// Returns the modelled values of the cells from the thread of Speck and Bass 1984.
-    pub(super) fn values(&self, cells: &[&PublishedCell]) -> Values {
-        let value = |cell: &&PublishedCell| Some((cell.id.clone()?, self.value(cell)?));
+    pub(super) fn cell_values(&self, cells: &[&PublishedCell]) -> CellValues {
+        let value = |cell: &&PublishedCell| Some((cell.id.clone()?, self.value_of_cell(cell)?));
         cells.iter().filter_map(value).collect()
     }
 
-    fn rates(&self, layout: usize) -> Vec<f64> {
-        let rate = |figure: &Figure| figure.kb_per_s / BLOCK_KB;
-        self.figures[layout].iter().map(rate).collect()
+    fn rates_of_layout(&self, layout: usize) -> Vec<f64> {
+        let rate = |figure: &ModelFigures| figure.kb_per_s / BLOCK_KB;
+        self.figures_by_layout[layout].iter().map(rate).collect()
     }
 
-    fn mean(&self, layout: usize) -> f64 {
-        let rates = self.rates(layout);
+    fn mean_rate(&self, layout: usize) -> f64 {
+        let rates = self.rates_of_layout(layout);
         rates.iter().sum::<f64>() / rates.len() as f64
     }
 
-    fn value(&self, cell: &PublishedCell) -> Option<f64> {
+    fn value_of_cell(&self, cell: &PublishedCell) -> Option<f64> {
         let id = cell
             .id
             .as_deref()
-            .filter(|_| cell.document() == Some(DOCUMENT))?;
+            .filter(|_| cell.document() == Some(DOCUMENT_ID))?;
         match id.rsplit('/').next()? {
-            "sequential-read-rotdelay-4-ms" => Some(self.mean(0)),
-            "sequential-read-rotdelay-7-ms" => Some(self.mean(1) / self.mean(0)),
-            "sequential-read-ffs-paper" => Some(self.mean(4)),
+            "sequential-read-rotdelay-4-ms" => Some(self.mean_rate(0)),
+            "sequential-read-rotdelay-7-ms" => Some(self.mean_rate(1) / self.mean_rate(0)),
+            "sequential-read-ffs-paper" => Some(self.mean_rate(4)),
             _ => None,
         }
     }
 
     /// Tests the statements in the thread of Speck and Bass 1984.
-    pub(super) fn statements(&self) -> Vec<PublishedStatement> {
-        vec![self.same_for_all_sizes(), self.missed(), self.why()]
+    pub(super) fn check_statements(&self) -> Vec<PublishedStatement> {
+        vec![
+            self.check_same_for_all_sizes(),
+            self.check_missed_revolutions(),
+            self.check_cause(),
+        ]
     }
 
-    fn same_for_all_sizes(&self) -> PublishedStatement {
+    fn check_same_for_all_sizes(&self) -> PublishedStatement {
         let mut findings = Vec::new();
         let mut widest: f64 = 0.0;
         for (layout, what) in [(0, "4 ms"), (1, "7 ms")] {
-            let rates = self.rates(layout);
-            for (call_bytes, rate) in CALLS.iter().zip(&rates) {
+            let rates = self.rates_of_layout(layout);
+            for (call_bytes, rate) in CALL_BYTES.iter().zip(&rates) {
                 findings.push(Finding::new(
                     &format!("rotdelay {what}, read of {} KiB", call_bytes >> 10),
                     *rate,
@@ -134,7 +143,7 @@ impl Speck {
             let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
             widest = widest.max(most / least - 1.0);
         }
-        statement(
+        build_statement(
             "The rate is the same for reads of 2 to 64 KiB.",
             findings,
             Some(widest <= 0.03),
@@ -142,14 +151,15 @@ impl Speck {
         )
     }
 
-    fn missed(&self) -> PublishedStatement {
-        let figure = &self.figures[2][0];
-        let share = 100.0 * figure.missed as f64 / figure.requests.max(1) as f64;
-        statement(
+    fn check_missed_revolutions(&self) -> PublishedStatement {
+        let figure = &self.figures_by_layout[2][0];
+        let share =
+            100.0 * figure.missed_revolution_count as f64 / figure.request_count.max(1) as f64;
+        build_statement(
             "On an Eagle, about half of the 4 KB transfers miss their slot.",
             vec![
                 Finding::new("transfers that lost a revolution", share, "%"),
-                Finding::new(LAYOUTS[2].what, self.mean(2), "blocks/s"),
+                Finding::new(SPECK_LAYOUTS[2].description, self.mean_rate(2), "blocks/s"),
             ],
             Some((40.0..=60.0).contains(&share)),
             "The same turnaround that misses every slot of the 9775 misses about half of the \
@@ -158,15 +168,15 @@ impl Speck {
         )
     }
 
-    fn why(&self) -> PublishedStatement {
-        let (here, sc780, paper) = (self.mean(0), self.mean(3), self.mean(4));
-        statement(
+    fn check_cause(&self) -> PublishedStatement {
+        let (here, sc780, paper) = (self.mean_rate(0), self.mean_rate(3), self.mean_rate(4));
+        build_statement(
             "The 11/750 of the fast file system paper got 116 blocks/s from a drive of the same \
              speed and track; this 11/780 gets 40.",
             vec![
                 Finding::new("the SI 9900, rotdelay 4 ms", here, "blocks/s"),
-                Finding::new(LAYOUTS[3].what, sc780, "blocks/s"),
-                Finding::new(LAYOUTS[4].what, paper, "blocks/s"),
+                Finding::new(SPECK_LAYOUTS[3].description, sc780, "blocks/s"),
+                Finding::new(SPECK_LAYOUTS[4].description, paper, "blocks/s"),
             ],
             Some(sc780 > 2.0 * here),
             format!(
@@ -179,7 +189,7 @@ impl Speck {
     }
 }
 
-fn read(call_bytes: u64) -> Program {
+fn read_program(call_bytes: u64) -> Program {
     let mut program = Program::named("read_8192").expect("the battery has read_8192");
     program
         .set("call_bytes", &call_bytes.to_string())
@@ -187,14 +197,14 @@ fn read(call_bytes: u64) -> Program {
     program
 }
 
-fn statement(
+fn build_statement(
     text: &str,
     findings: Vec<Finding>,
     holds: Option<bool>,
     conclusion: String,
 ) -> PublishedStatement {
     PublishedStatement {
-        document: DOCUMENT.to_owned(),
+        document: DOCUMENT_ID.to_owned(),
         statement: text.to_owned(),
         findings,
         is_confirmed: holds,

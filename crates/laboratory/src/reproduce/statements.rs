@@ -1,55 +1,57 @@
 //! Statements in the text of Kridle and McKusick 1983, each tested by runs that differ in one
 //! parameter.
 
-use super::asking::{self, Asking};
-use super::setups::{Modelled, Place, Setup, figures};
+use super::asking::{self, ModelQueries};
+use super::setups::{CellSetup, ModelledPlace, TablePlace, run_figures};
 use diskperf_analysis::accuracy::{Finding, PublishedStatement};
 use diskperf_models::LaboratoryError;
 use std::collections::BTreeMap;
 
-pub(super) const DOCUMENT: &str = "kridle-mckusick-1983";
-const PROGRAMS: [&str; 4] = ["read_8192", "write_4096", "write_8192", "rewrite_8192"];
-const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
+pub(super) const DOCUMENT_ID: &str = "kridle-mckusick-1983";
+const PROGRAM_NAMES: [&str; 4] = ["read_8192", "write_4096", "write_8192", "rewrite_8192"];
+const FILESYSTEM_NAMES: [&str; 2] = ["8k", "4k"];
 
-type Figures = BTreeMap<Place, Modelled>;
+type FiguresByPlace = BTreeMap<TablePlace, ModelledPlace>;
 
 /// Tests all statements in the text of Kridle and McKusick 1983.
-pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<PublishedStatement>, LaboratoryError> {
+pub(super) fn check_statements(
+    asking: &ModelQueries<'_>,
+) -> Result<Vec<PublishedStatement>, LaboratoryError> {
     Ok(vec![
-        search_lead(asking)?,
-        driver_share(asking)?,
-        reads_first(asking)?,
+        check_search_lead(asking)?,
+        check_driver_share(asking)?,
+        check_reads_first(asking)?,
     ])
 }
 
-impl Asking<'_> {
+impl ModelQueries<'_> {
     /// Runs all programs on the given file systems, on one drive of a system.
-    fn one_drive(
+    fn run_one_drive(
         &self,
         target: &str,
         filesystems: &[&str],
         settings: &[(&str, &str)],
-    ) -> Result<Figures, LaboratoryError> {
+    ) -> Result<FiguresByPlace, LaboratoryError> {
         let mut places = Vec::new();
         for filesystem in filesystems {
-            places.extend(PROGRAMS.iter().map(|program| Place {
-                setup: Setup {
+            places.extend(PROGRAM_NAMES.iter().map(|program| TablePlace {
+                setup: CellSetup {
                     target: target.to_owned(),
                     filesystem: (*filesystem).to_owned(),
-                    drives: 1,
+                    drive_count: 1,
                 },
                 program: (*program).to_owned(),
             }));
         }
-        let all = self.over(&asking::settings(settings));
-        let places: Vec<&Place> = places.iter().collect();
+        let all = self.own_settings_last(&asking::parse_settings(settings));
+        let places: Vec<&TablePlace> = places.iter().collect();
         let places = (places.as_slice(), self.seed);
-        figures(self.catalogue, &all, places, self.two_drives, self.workshop)
+        run_figures(self.catalogue, &all, places, self.two_drives, self.workshop)
     }
 }
 
 /// Returns the gains of one set of runs compared with another, in percent, each with its name.
-fn gains(before: &Figures, after: &Figures) -> Vec<Finding> {
+fn list_gains(before: &FiguresByPlace, after: &FiguresByPlace) -> Vec<Finding> {
     before
         .iter()
         .map(|(place, old)| Finding {
@@ -66,21 +68,21 @@ fn gains(before: &Figures, after: &Figures) -> Vec<Finding> {
         .collect()
 }
 
-fn largest(findings: &[Finding]) -> f64 {
+fn largest_value(findings: &[Finding]) -> f64 {
     findings
         .iter()
         .map(|finding| finding.value.abs())
         .fold(0.0, f64::max)
 }
 
-fn search_lead(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
+fn check_search_lead(asking: &ModelQueries<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let target = "vax780-sc780-eagle:inadequate-lead-initial-arbitration";
-    let before = asking.one_drive(target, &FILESYSTEMS, &[])?;
-    let after = asking.one_drive(target, &FILESYSTEMS, &[("driver", "hp-1983-07")])?;
-    let findings = gains(&before, &after);
+    let before = asking.run_one_drive(target, &FILESYSTEM_NAMES, &[])?;
+    let after = asking.run_one_drive(target, &FILESYSTEM_NAMES, &[("driver", "hp-1983-07")])?;
+    let findings = list_gains(&before, &after);
     let most = findings.iter().map(|one| one.value).fold(0.0, f64::max);
     Ok(PublishedStatement {
-        document: DOCUMENT.to_owned(),
+        document: DOCUMENT_ID.to_owned(),
         statement: "Correcting the search constants raises throughput by over 20 % in some cases."
             .to_owned(),
         is_confirmed: Some(most > 20.0),
@@ -92,11 +94,11 @@ fn search_lead(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryErro
     })
 }
 
-fn driver_share(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
+fn check_driver_share(asking: &ModelQueries<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let mut findings = Vec::new();
     let mut all_within = true;
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {
-        let figures = asking.one_drive(target, &FILESYSTEMS[..1], &[])?;
+        let figures = asking.run_one_drive(target, &FILESYSTEM_NAMES[..1], &[])?;
         let mut sum = 0.0;
         for (place, figure) in &figures {
             let percent = 100.0 * figure.driver_share;
@@ -115,7 +117,7 @@ fn driver_share(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryErr
         all_within &= (9.5..14.5).contains(&sum);
     }
     Ok(PublishedStatement {
-        document: DOCUMENT.to_owned(),
+        document: DOCUMENT_ID.to_owned(),
         statement: "The driver takes 10 to 14 % of the processor's time, for the SC780 as for \
                     the UDA50."
             .to_owned(),
@@ -130,25 +132,33 @@ fn driver_share(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryErr
 }
 
 /// Compares the queue order that the paper of 1983 describes with that of the kernel's source code.
-fn reads_first(asking: &Asking<'_>) -> Result<PublishedStatement, LaboratoryError> {
+fn check_reads_first(asking: &ModelQueries<'_>) -> Result<PublishedStatement, LaboratoryError> {
     let mut findings = Vec::new();
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {
-        let before = asking.one_drive(target, &FILESYSTEMS[..1], &[("kernel.disksort", "1983")])?;
+        let before = asking.run_one_drive(
+            target,
+            &FILESYSTEM_NAMES[..1],
+            &[("kernel.disksort", "1983")],
+        )?;
         let changed = [("kernel.disksort", "reads-first")];
-        let after = asking.one_drive(target, &FILESYSTEMS[..1], &changed)?;
-        findings.extend(gains(&before, &after).into_iter().map(|finding| Finding {
-            subject: format!("{target}, {}", finding.subject),
-            ..finding
-        }));
+        let after = asking.run_one_drive(target, &FILESYSTEM_NAMES[..1], &changed)?;
+        findings.extend(
+            list_gains(&before, &after)
+                .into_iter()
+                .map(|finding| Finding {
+                    subject: format!("{target}, {}", finding.subject),
+                    ..finding
+                }),
+        );
     }
     // Only what allocates reads maps. On the UDA50 the other programs show how
     // far another draw of the controller's times moves a rate.
     let allocating = findings
         .iter()
         .filter(|finding| finding.subject.contains(" write_"));
-    let most = largest(&allocating.cloned().collect::<Vec<_>>());
+    let most = largest_value(&allocating.cloned().collect::<Vec<_>>());
     Ok(PublishedStatement {
-        document: DOCUMENT.to_owned(),
+        document: DOCUMENT_ID.to_owned(),
         statement: "In a single queue a read of the map waits behind the queued writes and idles \
                     the disk."
             .to_owned(),

@@ -3,146 +3,146 @@
 
 mod statements;
 
-pub(super) use statements::statements;
+pub(super) use statements::check_statements;
 
-use super::asking::{Asking, Values};
-use super::jobs::{Figure, Job};
+use super::asking::{CellValues, ModelQueries};
+use super::jobs::{ModelFigures, ModelJob};
 use diskperf_analysis::accuracy::CellQuantity;
 use diskperf_battery::Program;
 use diskperf_catalogue::{PrintedCallSize, PublishedCell, Setting};
 use diskperf_models::LaboratoryError;
-use diskperf_models::formatting::formatting;
-use diskperf_models::rig::ONCE;
+use diskperf_models::formatting::estimate_formatting;
+use diskperf_models::rig::ONE_REPETITION;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-pub(super) const DOCUMENT: &str = "zachariassen-1987";
+pub(super) const DOCUMENT_ID: &str = "zachariassen-1987";
 
 /// Size of the file to copy: twelve times /vmunix, as Zachariassen 1987 says, about 8.5 MB.
 const BIGFILE_BYTES: u64 = 8704 << 10;
 /// Call sizes of the columns in the tables of Zachariassen 1987: 8k, 1 track, 1 cylinder.
 const SECTOR_BYTES: u64 = 512;
 const TRACK_SECTORS: u64 = 67;
-const HEADS: u64 = 27;
-const CYLINDER_SECTORS: u64 = HEADS * TRACK_SECTORS;
-const A: (u64, u64) = (0, 18_090);
-const B: (u64, u64) = (10, 36_180);
-const D: (u64, u64) = (30, 280_395);
-const F: (u64, u64) = (185, 280_395);
-const H: (u64, u64) = (340, 506_520);
+const HEAD_COUNT: u64 = 27;
+const CYLINDER_SECTORS: u64 = HEAD_COUNT * TRACK_SECTORS;
+const PARTITION_A: (u64, u64) = (0, 18_090);
+const PARTITION_B: (u64, u64) = (10, 36_180);
+const PARTITION_D: (u64, u64) = (30, 280_395);
+const PARTITION_F: (u64, u64) = (185, 280_395);
+const PARTITION_H: (u64, u64) = (340, 506_520);
 /// Number of cylinders of the Eagle in the baseline system, and their sectors.
-const EAGLE_CYLINDERS: u64 = 842;
+const EAGLE_CYLINDER_COUNT: u64 = 842;
 const EAGLE_CYLINDER_SECTORS: u64 = 20 * 46;
 
 /// One row of the dd table in Zachariassen 1987: source and destination of the bytes.
-struct Row {
+struct TableRow {
     command: &'static str,
     destination: &'static str,
     /// Partitions of the first drive, as (first cylinder, sectors); empty to use those of the
     /// system.
     partitions: &'static [(u64, u64)],
-    raw: bool,
+    is_raw: bool,
     /// Whether the command copies data. The text counts copied bytes twice.
-    copies: bool,
+    is_copy: bool,
 }
 
-const READ_FILE: &str = "dd if=/u2/bigfile of=/dev/null";
+const READ_FILE_COMMAND: &str = "dd if=/u2/bigfile of=/dev/null";
 
-const ROWS: [Row; 7] = [
-    Row {
+const TABLE_ROWS: [TableRow; 7] = [
+    TableRow {
         command: "dd if=/dev/rXX0a of=/dev/null",
         destination: "null",
-        partitions: &[A],
-        raw: true,
-        copies: false,
+        partitions: &[PARTITION_A],
+        is_raw: true,
+        is_copy: false,
     },
-    Row {
+    TableRow {
         command: "dd if=/dev/rXX0f of=/dev/null",
         destination: "null",
-        partitions: &[F],
-        raw: true,
-        copies: false,
+        partitions: &[PARTITION_F],
+        is_raw: true,
+        is_copy: false,
     },
-    Row {
+    TableRow {
         command: "dd if=/u2/bigfile of=/u3/bigfile",
         destination: "other",
         partitions: &[],
-        raw: false,
-        copies: true,
+        is_raw: false,
+        is_copy: true,
     },
-    Row {
+    TableRow {
         command: "dd if=/u2/bigfile of=/u2/bigfile.new",
         destination: "same",
         partitions: &[],
-        raw: false,
-        copies: true,
+        is_raw: false,
+        is_copy: true,
     },
-    Row {
-        command: READ_FILE,
+    TableRow {
+        command: READ_FILE_COMMAND,
         destination: "null",
         partitions: &[],
-        raw: false,
-        copies: false,
+        is_raw: false,
+        is_copy: false,
     },
-    Row {
+    TableRow {
         command: "dd if=/u2/bigfile of=/tmp/bigfile",
         destination: "other",
-        partitions: &[F],
-        raw: false,
-        copies: true,
+        partitions: &[PARTITION_F],
+        is_raw: false,
+        is_copy: true,
     },
-    Row {
+    TableRow {
         command: "dd if=/dev/rXX0a of=/dev/rXX0b",
         destination: "other",
-        partitions: &[A, B],
-        raw: true,
-        copies: true,
+        partitions: &[PARTITION_A, PARTITION_B],
+        is_raw: true,
+        is_copy: true,
     },
 ];
 
-const BASELINE: &str = "sun3-xy451-eagle";
+const BASELINE_SYSTEM: &str = "sun3-xy451-eagle";
 /// Suffixes of a cell's id for its seconds in user mode and in the kernel.
-const USER: &str = "#user";
-const SYSTEM: &str = "#system";
-const PASSES: u32 = 5;
+const USER_SUFFIX: &str = "#user";
+const SYSTEM_SUFFIX: &str = "#system";
+const FORMAT_PASSES: u32 = 5;
 
 /// Returns the modelled values of the cells of Zachariassen 1987.
-pub(super) fn values(
-    asking: &Asking<'_>,
+pub(super) fn model_values(
+    asking: &ModelQueries<'_>,
     cells: &[&PublishedCell],
-) -> Result<Values, LaboratoryError> {
-    let mut values = formats(asking, cells)?;
+) -> Result<CellValues, LaboratoryError> {
+    let mut values = model_format_times(asking, cells)?;
     let mut timed = Vec::new();
     let mut jobs = Vec::new();
     for cell in cells {
         let Some(id) = &cell.id else { continue };
         let target = cell.full_target().unwrap_or_default();
-        if let Some(command) = Command::of(cell) {
-            jobs.push(command.job(asking, cell)?);
-            timed.push((id, Timed::Seconds));
-        } else if let Some((row, call_bytes)) = row(cell).zip(call_bytes(cell)) {
-            jobs.push(row.job(asking, &target, call_bytes)?);
-            timed.push((id, Timed::Rate(row)));
+        if let Some(command) = TimedCommand::from_cell(cell) {
+            jobs.push(command.build_job(asking, cell)?);
+            timed.push((id, TimedFigure::Seconds));
+        } else if let Some((row, call_bytes)) = row_of_cell(cell).zip(call_bytes_of_cell(cell)) {
+            jobs.push(row.build_job(asking, &target, call_bytes)?);
+            timed.push((id, TimedFigure::Rate(row)));
             if cell.ratio_to.is_some() {
-                jobs.push(row.job(asking, BASELINE, call_bytes)?);
-                timed.push((id, Timed::Baseline(row)));
+                jobs.push(row.build_job(asking, BASELINE_SYSTEM, call_bytes)?);
+                timed.push((id, TimedFigure::Baseline(row)));
             }
         }
     }
-    for ((id, timed), figure) in timed.into_iter().zip(asking.figures(&jobs)?) {
+    for ((id, timed), figure) in timed.into_iter().zip(asking.run_figures(&jobs)?) {
         let value = match timed {
-            Timed::Seconds => {
+            TimedFigure::Seconds => {
                 values.extend([
-                    (format!("{id}{USER}"), figure.user_s),
-                    (format!("{id}{SYSTEM}"), figure.system_s),
+                    (format!("{id}{USER_SUFFIX}"), figure.user_s),
+                    (format!("{id}{SYSTEM_SUFFIX}"), figure.system_s),
                 ]);
                 figure.elapsed_s
             }
-            Timed::Rate(row) => row.printed(&figure),
-            Timed::Baseline(row) => {
+            TimedFigure::Rate(row) => row.figure_of(&figure),
+            TimedFigure::Baseline(row) => {
                 let rate = values
-                    .by_id(id)
+                    .value_of_id(id)
                     .expect("the cell's own rate stands before it");
-                rate / row.printed(&figure)
+                rate / row.figure_of(&figure)
             }
         };
         values.extend([(id.clone(), value)]);
@@ -150,25 +150,30 @@ pub(super) fn values(
     Ok(values)
 }
 
-enum Timed {
+enum TimedFigure {
     Seconds,
-    Rate(&'static Row),
+    Rate(&'static TableRow),
     /// The figure is the rate of the baseline system, by which the cell's own rate is divided.
-    Baseline(&'static Row),
+    Baseline(&'static TableRow),
 }
 
-fn row(cell: &PublishedCell) -> Option<&'static Row> {
+fn row_of_cell(cell: &PublishedCell) -> Option<&'static TableRow> {
     let test = cell.test.as_deref()?;
     match cell.kind.as_str() {
-        "dd_throughput" => ROWS.iter().find(|row| row.command == test),
+        "dd_throughput" => TABLE_ROWS.iter().find(|row| row.command == test),
         // A binary of some size is read as any file is.
-        "ratio" if test.contains("gnuemacs") => ROWS.iter().find(|row| row.command == READ_FILE),
+        "ratio" if test.contains("gnuemacs") => TABLE_ROWS
+            .iter()
+            .find(|row| row.command == READ_FILE_COMMAND),
         _ => None,
     }
 }
 
-fn formats(asking: &Asking<'_>, cells: &[&PublishedCell]) -> Result<Values, LaboratoryError> {
-    let mut values = Values::default();
+fn model_format_times(
+    asking: &ModelQueries<'_>,
+    cells: &[&PublishedCell],
+) -> Result<CellValues, LaboratoryError> {
+    let mut values = CellValues::default();
     let mut known = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.kind == "format_time") {
         let (Some(id), Some(target)) = (&cell.id, cell.full_target()) else {
@@ -178,7 +183,7 @@ fn formats(asking: &Asking<'_>, cells: &[&PublishedCell]) -> Result<Values, Labo
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let system = (new.key().as_str(), asking.settings);
-                let times = formatting(asking.catalogue, system, (1, PASSES))?;
+                let times = estimate_formatting(asking.catalogue, system, (1, FORMAT_PASSES))?;
                 new.insert(times)
             }
         };
@@ -192,7 +197,7 @@ fn formats(asking: &Asking<'_>, cells: &[&PublishedCell]) -> Result<Values, Labo
     Ok(values)
 }
 
-fn call_bytes(cell: &PublishedCell) -> Option<u64> {
+fn call_bytes_of_cell(cell: &PublishedCell) -> Option<u64> {
     match cell.call_size.as_ref()? {
         PrintedCallSize::Bytes(bytes) => Some(*bytes),
         PrintedCallSize::Words(words) => match words.as_str() {
@@ -206,7 +211,7 @@ fn call_bytes(cell: &PublishedCell) -> Option<u64> {
 
 /// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
 /// its test.
-pub(super) fn described(cell: &PublishedCell) -> (CellQuantity, Option<f64>, Option<String>) {
+pub(super) fn describe_cell(cell: &PublishedCell) -> (CellQuantity, Option<f64>, Option<String>) {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
     let (quantity, printed) = of(CellQuantity::Minutes, cell.minutes)
         .or_else(|| of(CellQuantity::Seconds, cell.real_s))
@@ -221,49 +226,49 @@ pub(super) fn described(cell: &PublishedCell) -> (CellQuantity, Option<f64>, Opt
     (quantity, printed, test)
 }
 
-impl Row {
-    fn job(
+impl TableRow {
+    fn build_job(
         &self,
-        asking: &Asking<'_>,
+        asking: &ModelQueries<'_>,
         target: &str,
         call_bytes: u64,
-    ) -> Result<Job, LaboratoryError> {
+    ) -> Result<ModelJob, LaboratoryError> {
         let mut own = Vec::new();
-        if self.raw {
+        if self.is_raw {
             own.push(Setting::new("filesystem", "none"));
         }
         // The file systems f and h are where a system has its first two; the
         // baseline's one drive is divided only where a copy needs it.
-        let divided = match (target == BASELINE, self.destination) {
-            (true, "other") if self.partitions.is_empty() => &[F, H],
+        let divided = match (target == BASELINE_SYSTEM, self.destination) {
+            (true, "other") if self.partitions.is_empty() => &[PARTITION_F, PARTITION_H],
             _ => self.partitions,
         };
         if !divided.is_empty() {
-            let of_target = |partition: &(u64, u64)| match target == BASELINE {
-                true => on_the_eagle(*partition),
+            let of_target = |partition: &(u64, u64)| match target == BASELINE_SYSTEM {
+                true => convert_to_eagle(*partition),
                 false => *partition,
             };
-            own.push(partitions_setting(
+            own.push(build_partitions_setting(
                 &divided.iter().map(of_target).collect::<Vec<_>>(),
             ));
         }
         // The raw device is read to its end.
-        let size_bytes = match self.raw {
+        let size_bytes = match self.is_raw {
             true => self.partitions[0].1 * SECTOR_BYTES,
             false => BIGFILE_BYTES,
         };
         let mut program = Program::named("copy").expect("the battery copies");
         program.set("destination", self.destination)?;
         program.set("call_bytes", &call_bytes.to_string())?;
-        Ok(Job {
-            other: self.destination == "other",
-            ..asking.job(target, &own, program, size_bytes)?
+        Ok(ModelJob {
+            has_other_volume: self.destination == "other",
+            ..asking.build_job(target, &own, program, size_bytes)?
         })
     }
 
     /// Returns the rate in KB/s as Zachariassen 1987 counts it: copied bytes count twice.
-    fn printed(&self, figure: &Figure) -> f64 {
-        match self.copies {
+    fn figure_of(&self, figure: &ModelFigures) -> f64 {
+        match self.is_copy {
             true => 2.0 * figure.kb_per_s,
             false => figure.kb_per_s,
         }
@@ -271,22 +276,26 @@ impl Row {
 }
 
 #[derive(Clone, Copy)]
-enum Command {
+enum TimedCommand {
     /// Several fscks, started five seconds apart, on the given number of partitions.
-    Fsck { checkers: u32, partitions: usize },
-    /// dump and restore, from the Eagle or between two partitions.
-    DumpRestore { from_eagle: bool },
+    Fsck {
+        checkers: u32,
+        partitions: usize,
+    },
+    DumpRestore {
+        from_eagle: bool,
+    },
 }
 
 /// Cache bits and read-ahead sectors of the Rimfire that the author settled on for fsck.
-const BEST_FOR_FSCK: (&str, u64) = ("SEA|CRD", 10);
+const FSCK_BEST_POLICY: (&str, u64) = ("SEA|CRD", 10);
 /// Kilobytes of file content in the two file systems. With the metadata of the files, 95010 and
 /// 90838 are in use.
 const CHEETAH_CONTENT_KB: u64 = 91_500;
 const RIMFIRE_CONTENT_KB: u64 = 87_500;
 
-impl Command {
-    fn of(cell: &PublishedCell) -> Option<Self> {
+impl TimedCommand {
+    fn from_cell(cell: &PublishedCell) -> Option<Self> {
         let test = cell.test.as_deref()?;
         if cell.kind != "elapsed_time" {
             return None;
@@ -314,7 +323,11 @@ impl Command {
         }
     }
 
-    fn job(self, asking: &Asking<'_>, cell: &PublishedCell) -> Result<Job, LaboratoryError> {
+    fn build_job(
+        self,
+        asking: &ModelQueries<'_>,
+        cell: &PublishedCell,
+    ) -> Result<ModelJob, LaboratoryError> {
         let mut target = cell.full_target().unwrap_or_default();
         let content_kb = match target.contains("rimfire") {
             true => RIMFIRE_CONTENT_KB,
@@ -326,9 +339,11 @@ impl Command {
                 checkers,
                 partitions,
             } => {
-                own.push(partitions_setting(&[F, D][..partitions]));
+                own.push(build_partitions_setting(
+                    &[PARTITION_F, PARTITION_D][..partitions],
+                ));
                 if target.contains("rimfire") {
-                    own.extend(fsck_cache(cell));
+                    own.extend(fsck_cache_settings(cell));
                 }
                 let mut program = Program::named("fsck").expect("the battery has fsck");
                 program.set("checkers", &checkers.to_string())?;
@@ -337,9 +352,9 @@ impl Command {
             Self::DumpRestore { from_eagle } => {
                 // Counted from the Eagle on, what is copied from there is the first.
                 if from_eagle {
-                    target = target.replacen("sun3", BASELINE, 1);
+                    target = target.replacen("sun3", BASELINE_SYSTEM, 1);
                 } else {
-                    own.push(partitions_setting(&[F, D]));
+                    own.push(build_partitions_setting(&[PARTITION_F, PARTITION_D]));
                 }
                 let program = Program::named("dump_restore");
                 let mut program = program.expect("the battery has dump_restore");
@@ -347,21 +362,21 @@ impl Command {
                 (program, 1)
             }
         };
-        Ok(Job {
-            drives,
-            other: matches!(self, Self::DumpRestore { .. }),
-            protocol: ONCE,
-            ..asking.job(&target, &own, program, content_kb << 10)?
+        Ok(ModelJob {
+            drive_count: drives,
+            has_other_volume: matches!(self, Self::DumpRestore { .. }),
+            protocol: ONE_REPETITION,
+            ..asking.build_job(&target, &own, program, content_kb << 10)?
         })
     }
 }
 
 /// Returns the Rimfire's cache settings for a cell; those that the author settled on if the cell
 /// prints none.
-fn fsck_cache(cell: &PublishedCell) -> [Setting; 2] {
+fn fsck_cache_settings(cell: &PublishedCell) -> [Setting; 2] {
     let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
         (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
-        _ => BEST_FOR_FSCK,
+        _ => FSCK_BEST_POLICY,
     };
     // What is printed in brackets makes no difference, as it says.
     let bits = bits.replace("(|XCY)", "");
@@ -373,13 +388,13 @@ fn fsck_cache(cell: &PublishedCell) -> [Setting; 2] {
 
 /// Returns the cylinders of the Eagle where the sectors of a partition would lie, as far as the
 /// Eagle reaches.
-fn on_the_eagle((cylinder, sectors): (u64, u64)) -> (u64, u64) {
+fn convert_to_eagle((cylinder, sectors): (u64, u64)) -> (u64, u64) {
     let first = (cylinder * CYLINDER_SECTORS).div_ceil(EAGLE_CYLINDER_SECTORS);
-    let left = (EAGLE_CYLINDERS - first) * EAGLE_CYLINDER_SECTORS;
+    let left = (EAGLE_CYLINDER_COUNT - first) * EAGLE_CYLINDER_SECTORS;
     (first, sectors.min(left))
 }
 
-fn partitions_setting(partitions: &[(u64, u64)]) -> Setting {
+fn build_partitions_setting(partitions: &[(u64, u64)]) -> Setting {
     let pairs: Vec<String> = partitions
         .iter()
         .map(|(cylinder, sectors)| format!("[{cylinder}, {sectors}]"))

@@ -1,7 +1,7 @@
 //! Removal of runs from the store.
 
-use super::{labelled_all, open_store};
-use crate::store_path::failed;
+use super::{find_all_labelled, open_store};
+use crate::store_path::store_error;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store};
 use diskperf_timeline::RunState;
@@ -9,28 +9,28 @@ use std::path::Path;
 
 /// Selection of stored runs to remove.
 #[derive(Clone, Debug, Default)]
-pub struct Deletion {
+pub struct RunDeletion {
     /// Runs to remove: ids, unique prefixes, labels that only one run has, or `last`.
-    pub names: Vec<String>,
+    pub run_names: Vec<String>,
     /// Whether to remove unfinished runs of killed processes as well.
-    pub killed: bool,
+    pub only_interrupted: bool,
     /// Whether to only list the runs that would be removed.
-    pub dry_run: bool,
+    pub is_dry_run: bool,
 }
 
-impl Deletion {
+impl RunDeletion {
     /// Removes all selected runs, or none, and returns them.
     ///
     /// # Errors
     ///
     /// Returns an error if a name matches no run or several, if a run has not ended, or if the
     /// store cannot be written.
-    pub fn carry_out(&self, store: Option<&Path>) -> Result<Vec<RunHeading>, LaboratoryError> {
+    pub fn delete_runs(&self, store: Option<&Path>) -> Result<Vec<RunHeading>, LaboratoryError> {
         let mut store = open_store(store)?;
-        let mut listed = store.list().map_err(failed)?;
+        let mut listed = store.list_runs().map_err(store_error)?;
         let mut found: Vec<RunHeading> = Vec::new();
-        for name in &self.names {
-            let id = one_run(&store, name)?;
+        for name in &self.run_names {
+            let id = resolve_one_run(&store, name)?;
             if let Some(place) = listed.iter().position(|run| run.id == id) {
                 found.push(listed.remove(place));
             } else if !found.iter().any(|run| run.id == id) {
@@ -39,7 +39,7 @@ impl Deletion {
                 )));
             }
         }
-        if !self.killed
+        if !self.only_interrupted
             && let Some(run) = found.iter().find(|run| run.state == RunState::Running)
         {
             return Err(LaboratoryError::Request(format!(
@@ -47,28 +47,28 @@ impl Deletion {
                 run.id
             )));
         }
-        if !self.dry_run {
+        if !self.is_dry_run {
             let ids: Vec<&str> = found.iter().map(|run| run.id.as_str()).collect();
-            store.delete_runs(&ids).map_err(failed)?;
+            store.delete_runs(&ids).map_err(store_error)?;
         }
         Ok(found)
     }
 }
 
-fn one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
+fn resolve_one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
     if name.contains('/') || name.ends_with(".json") {
         return Err(LaboratoryError::Request(format!(
             "`{name}` is the name of a file, and stored runs are deleted: `diskperf list runs` lists them"
         )));
     }
-    let resolved = store.resolve(name);
-    let labelled = labelled_all(store, name)?;
+    let resolved = store.resolve_run_id(name);
+    let labelled = find_all_labelled(store, name)?;
     match (resolved, labelled.as_slice()) {
         (Ok(id), _) if name == "last" || id == name => Ok(id),
         (Ok(id), []) => Ok(id),
         (Ok(id), [one]) if id == *one => Ok(id),
         (Err(_), [one]) => Ok(one.clone()),
-        (Err(error), []) => Err(failed(error)),
+        (Err(error), []) => Err(store_error(error)),
         (resolved, several) => {
             let ids = several.iter().cloned().chain(resolved.ok());
             Err(LaboratoryError::Request(format!(

@@ -4,7 +4,7 @@ use diskperf_store::RunHeading;
 
 /// Properties that all runs of a list share. The default selects all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct RunSelection {
     /// Suite of the runs, or the single program that they run.
     pub suite: Option<String>,
     /// Target of the runs, alone or together with others. Different paths of the same place match.
@@ -14,30 +14,31 @@ pub struct Selection {
     /// Earliest start of a run, in milliseconds of Unix time.
     pub since_unix_ms: Option<u64>,
     /// Maximum number of runs; the newest are kept.
-    pub limit: Option<usize>,
+    pub count_max: Option<usize>,
 }
 
-impl Selection {
+impl RunSelection {
     /// Returns the selected runs of a list that is sorted newest first.
-    pub fn of(&self, mut runs: Vec<RunHeading>) -> Vec<RunHeading> {
-        let place = self.target.as_deref().and_then(absolute);
-        runs.retain(|run| self.has(run, place.as_deref()));
-        runs.truncate(self.limit.unwrap_or(usize::MAX));
+    pub fn select(&self, mut runs: Vec<RunHeading>) -> Vec<RunHeading> {
+        let place = self.target.as_deref().and_then(to_absolute);
+        runs.retain(|run| self.matches(run, place.as_deref()));
+        runs.truncate(self.count_max.unwrap_or(usize::MAX));
         runs
     }
 
     /// Reports whether a run is selected. `place` is the absolute path of the target, if it exists.
-    fn has(&self, run: &RunHeading, place: Option<&str>) -> bool {
+    fn matches(&self, run: &RunHeading, place: Option<&str>) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.is_none() || wanted.as_deref() == found
         };
         let is_on = |wanted: &String| {
             let mut targets = run.target.split(" + ");
-            let mut places = run.places.iter();
+            let mut places = run.target_paths.iter();
             match place {
                 // What `.` was depends on where one was.
-                Some(place) if !run.places.is_empty() => places.any(|one| one == place),
-                _ => targets.any(|target| plain(target) == plain(wanted)),
+                Some(place) if !run.target_paths.is_empty() => places.any(|one| one == place),
+                _ => targets
+                    .any(|target| strip_trailing_slash(target) == strip_trailing_slash(wanted)),
             }
         };
         is(&self.suite, Some(&run.suite))
@@ -50,13 +51,13 @@ impl Selection {
 }
 
 /// Returns the absolute path in the form that runs store; `None` if the target does not exist.
-fn absolute(target: &str) -> Option<String> {
+fn to_absolute(target: &str) -> Option<String> {
     let path = std::fs::canonicalize(target).ok()?;
     path.into_os_string().into_string().ok()
 }
 
 /// Returns a target without redundant parts: `./data/` becomes `data`.
-fn plain(target: &str) -> &str {
+fn strip_trailing_slash(target: &str) -> &str {
     let target = target.strip_prefix("./").unwrap_or(target);
     match target.trim_end_matches('/') {
         "" => target,
@@ -75,12 +76,12 @@ mod tests {
             started_unix_ms: u64::from_str_radix(id, 16).unwrap(),
             suite: suite.to_owned(),
             target: target.to_owned(),
-            places: Vec::new(),
+            target_paths: Vec::new(),
             world: World::Host,
             label: label.map(str::to_owned),
             state: RunState::Finished,
-            results: 1,
-            repetitions: 1,
+            result_count: 1,
+            repetition_count: 1,
         }
     }
 
@@ -93,70 +94,70 @@ mod tests {
             heading("a", "ffs83", "/", None),
         ];
         let text = |text: &str| Some(text.to_owned());
-        let all = Selection::default();
+        let all = RunSelection::default();
         for (selection, ids) in [
             (all.clone(), "dcba"),
             (
-                Selection {
+                RunSelection {
                     suite: text("ffs83"),
                     ..all.clone()
                 },
                 "dca",
             ),
             (
-                Selection {
+                RunSelection {
                     target: text("a"),
                     ..all.clone()
                 },
                 "dc",
             ),
             (
-                Selection {
+                RunSelection {
                     target: text("/b/"),
                     ..all.clone()
                 },
                 "db",
             ),
             (
-                Selection {
+                RunSelection {
                     target: text("/"),
                     ..all.clone()
                 },
                 "a",
             ),
             (
-                Selection {
+                RunSelection {
                     label: text("old"),
                     ..all.clone()
                 },
                 "b",
             ),
             (
-                Selection {
+                RunSelection {
                     since_unix_ms: Some(0xc),
                     ..all.clone()
                 },
                 "dc",
             ),
             (
-                Selection {
-                    limit: Some(1),
+                RunSelection {
+                    count_max: Some(1),
                     ..all.clone()
                 },
                 "d",
             ),
             (
-                Selection {
+                RunSelection {
                     suite: text("ffs83"),
                     target: text("./a"),
-                    limit: Some(9),
+                    count_max: Some(9),
                     ..all
                 },
                 "dc",
             ),
         ] {
             let found: String = selection
-                .of(runs.clone())
+                .select(runs.clone())
                 .into_iter()
                 .map(|run| run.id)
                 .collect();
@@ -168,7 +169,7 @@ mod tests {
     fn a_place_is_the_same_by_any_path() {
         let here = std::env::current_dir().unwrap().display().to_string();
         let on = |id: &str, target: &str, place: &str| RunHeading {
-            places: vec![place.to_owned()],
+            target_paths: vec![place.to_owned()],
             ..heading(id, "ffs83", target, None)
         };
         let runs = vec![
@@ -182,11 +183,11 @@ mod tests {
             ("there", "a"),
             ("/", ""),
         ] {
-            let selection = Selection {
+            let selection = RunSelection {
                 target: Some(target.to_owned()),
-                ..Selection::default()
+                ..RunSelection::default()
             };
-            let found = selection.of(runs.clone()).into_iter();
+            let found = selection.select(runs.clone()).into_iter();
             let found: String = found.map(|run| run.id).collect();
             assert_eq!(found, ids, "{target}");
         }

@@ -1,6 +1,6 @@
 //! Conversion of a trace to another format, with a bound on its size.
 
-use super::{Asked, Far, Opened, summarize};
+use super::{OpenTrace, ReadProgress, TraceRequest, summarize};
 use crate::output::Output;
 use diskperf_blocktrace::transform::AddressScaling;
 use diskperf_blocktrace::{FIXED_BYTES_MAX, Form, REQUEST_BYTES_MAX, TraceWriter};
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Outcome of writing a trace in another format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converted {
+pub struct ConversionOutcome {
     /// Number of requests that were written in the other format.
-    pub written: u64,
+    pub written_count: u64,
     /// Number of requests that the format cannot represent.
-    pub left_out: u64,
+    pub omitted_count: u64,
 }
 
 /// Writes a trace in another format.
@@ -27,14 +27,14 @@ pub struct Converted {
 /// Returns the errors of [`summarize`], and an error if the format cannot be written, or if the
 /// output cannot be created or does not fit. A failed output leaves nothing behind.
 pub fn convert(
-    asked: &Asked,
+    asked: &TraceRequest,
     (form, output): (Form, Output),
-    far: &Far,
+    far: &ReadProgress,
     stop: &Arc<AtomicBool>,
-) -> Result<Converted, LaboratoryError> {
+) -> Result<ConversionOutcome, LaboratoryError> {
     let scale = asked
         .scale_to_bytes
-        .map(|to_bytes| scale(asked, to_bytes, stop))
+        .map(|to_bytes| build_scale(asked, to_bytes, stop))
         .transpose()?;
     if !Form::WRITABLE.contains(&form) {
         let names = Form::WRITABLE.map(Form::name).join(", ");
@@ -42,36 +42,36 @@ pub fn convert(
             "--convert {form}: this form is read and not written; {names} are written"
         )));
     }
-    let conversion = Conversion {
-        asked,
+    let conversion = TraceConversion {
+        request: asked,
         form,
         scale,
-        far,
+        progress: far,
         stop,
     };
-    conversion.check_room(&output)?;
-    output.write_with(|output| conversion.write(output))
+    conversion.check_space(&output)?;
+    output.write_with(|output| conversion.write_trace(output))
 }
 
-struct Conversion<'a> {
-    asked: &'a Asked,
+struct TraceConversion<'a> {
+    request: &'a TraceRequest,
     form: Form,
     scale: Option<AddressScaling>,
-    far: &'a Far,
+    progress: &'a ReadProgress,
     stop: &'a Arc<AtomicBool>,
 }
 
-impl Conversion<'_> {
-    fn write(&self, output: &mut dyn Write) -> Result<Converted, LaboratoryError> {
+impl TraceConversion<'_> {
+    fn write_trace(&self, output: &mut dyn Write) -> Result<ConversionOutcome, LaboratoryError> {
         let failed = |error: io::Error| {
-            LaboratoryError::Work(format!("cannot write {}: {error}", self.form))
+            LaboratoryError::Workload(format!("cannot write {}: {error}", self.form))
         };
-        let mut opened = Opened::new(self.asked, self.far, self.stop)?;
+        let mut opened = OpenTrace::open(self.request, self.progress, self.stop)?;
         opened.transform.address_scaling = self.scale;
         let mut writer = TraceWriter::create(output, self.form).expect("a form that is written");
         let mut written = 0;
         let mut named = 0;
-        opened.each(self.stop, |record, devices| {
+        opened.for_each_request(self.stop, |record, devices| {
             if devices.len() > named {
                 writer.name_devices(devices);
                 named = devices.len();
@@ -79,32 +79,33 @@ impl Conversion<'_> {
             written += 1;
             writer.write(record).map_err(failed)
         })?;
-        opened.check_requests(self.asked)?;
+        opened.check_requests(self.request)?;
         let left_out = writer.left_out_count();
         writer.finish().map_err(failed)?;
-        Ok(Converted {
-            written: written - left_out,
-            left_out,
+        Ok(ConversionOutcome {
+            written_count: written - left_out,
+            omitted_count: left_out,
         })
     }
 
     /// Verifies that the file system has space for the converted trace. If it has space for the
     /// maximum size, the trace is not read for this.
-    fn check_room(&self, output: &Output) -> Result<(), LaboratoryError> {
+    fn check_space(&self, output: &Output) -> Result<(), LaboratoryError> {
         let Some(available_bytes) = output.available_bytes() else {
             return Ok(());
         };
-        let files = &self.asked.files;
+        let files = &self.request.files;
         let can_be_read_twice = files.iter().all(|path| path.is_file());
-        if !can_be_read_twice || most_bytes(files).is_some_and(|most| most <= available_bytes) {
+        if !can_be_read_twice || output_bytes_max(files).is_some_and(|most| most <= available_bytes)
+        {
             return Ok(());
         }
-        let mut counted = Count(0);
-        self.write(&mut counted)?;
-        self.far.read_bytes.store(0, Ordering::Relaxed);
+        let mut counted = ByteCounter(0);
+        self.write_trace(&mut counted)?;
+        self.progress.read_bytes.store(0, Ordering::Relaxed);
         match counted.0 <= available_bytes {
             true => Ok(()),
-            false => Err(LaboratoryError::Work(format!(
+            false => Err(LaboratoryError::Workload(format!(
                 "the trace comes to {} as {}, and {} are free where it would be written: free some space, name another place, or take a part (--window, --device)",
                 format_size(counted.0),
                 self.form,
@@ -115,15 +116,15 @@ impl Conversion<'_> {
 }
 
 /// Returns the maximum size of files after conversion, in bytes; `None` for compressed files.
-fn most_bytes(files: &[std::path::PathBuf]) -> Option<u64> {
-    const SHORTEST_LINE_BYTES: u64 = 8;
+fn output_bytes_max(files: &[std::path::PathBuf]) -> Option<u64> {
+    const LINE_BYTES_MIN: u64 = 8;
     let mut most = FIXED_BYTES_MAX;
     for path in files {
         let bytes = path.metadata().ok()?.len();
         if is_compressed(path)? {
             return None;
         }
-        let requests = bytes / SHORTEST_LINE_BYTES;
+        let requests = bytes / LINE_BYTES_MIN;
         most = most.saturating_add(requests.saturating_mul(REQUEST_BYTES_MAX));
         most = most.saturating_add(bytes);
     }
@@ -137,9 +138,9 @@ fn is_compressed(path: &Path) -> Option<bool> {
     Some(begin.starts_with(&[0x1f, 0x8b]) || begin == [0x28, 0xb5, 0x2f, 0xfd])
 }
 
-struct Count(u64);
+struct ByteCounter(u64);
 
-impl Write for Count {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -152,8 +153,8 @@ impl Write for Count {
 
 /// Determines the scale of addresses from the address space of the selected part, which another
 /// pass over the trace finds.
-fn scale(
-    asked: &Asked,
+fn build_scale(
+    asked: &TraceRequest,
     to_bytes: u64,
     stop: &Arc<AtomicBool>,
 ) -> Result<AddressScaling, LaboratoryError> {
@@ -162,7 +163,7 @@ fn scale(
             "--scale-addresses reads a trace twice, and standard input can be read once: give a file".to_owned(),
         ));
     }
-    let found = summarize(asked, &Far::default(), stop)?;
+    let found = summarize(asked, &ReadProgress::default(), stop)?;
     Ok(AddressScaling {
         from_bytes: found.summary.end_bytes_max.max(1),
         to_bytes,

@@ -1,7 +1,7 @@
 //! Facts about a trace that a replay needs before it starts. One pass over the whole trace finds
 //! them in constant memory.
 
-use super::{Asked, Named, Opened};
+use super::{NamedReader, OpenTrace, TraceRequest};
 use diskperf_blocktrace::transform::SectorRounding;
 use diskperf_blocktrace::{
     CsvColumns, DeviceIndex, Form, ReadOptions, TimeUnit, TraceRecord, TracedOperation,
@@ -25,19 +25,19 @@ use std::sync::{Arc, Mutex};
 ///
 /// Returns an error if the trace cannot be read, holds no request, covers several devices, or
 /// differs from the one that the replay was planned with.
-pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryError> {
-    let files = super::files(&replay.files)?;
-    let files = files.iter().map(|path| whole(path));
+pub(crate) fn plan_replay(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryError> {
+    let files = super::list_files(&replay.files)?;
+    let files = files.iter().map(|path| to_absolute_path(path));
     let files = files.collect::<Result<Vec<_>, _>>()?;
     let reading = TraceReplay {
         files,
         ..replay.clone()
     };
-    let held = facts(&reading)?;
+    let held = read_facts(&reading)?;
     if let Some(kept) = &replay.held
         && !kept.is_same_trace(&held)
     {
-        return Err(changed(kept, &held));
+        return Err(changed_error(kept, &held));
     }
     Ok(TraceReplay {
         held: Some(held),
@@ -45,7 +45,7 @@ pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryErr
     })
 }
 
-fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
+fn changed_error(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
     let pairs = kept.files.iter().zip(&now.files);
     let differs = pairs.filter(|(kept, now)| kept.sha256 != now.sha256);
     let files: Vec<String> = differs
@@ -67,7 +67,7 @@ fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
 }
 
 /// Returns the absolute path of a trace, which must be readable more than once.
-fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
+fn to_absolute_path(path: &Path) -> Result<PathBuf, LaboratoryError> {
     let refused = |reason: String| LaboratoryError::File {
         reason,
         path: path.to_owned(),
@@ -89,8 +89,7 @@ fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
     }
 }
 
-/// Returns the options for reading the trace of a replay.
-pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
+pub(super) fn build_request(replay: &TraceReplay) -> Result<TraceRequest, LaboratoryError> {
     let TraceReading {
         form,
         columns,
@@ -100,22 +99,24 @@ pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
         device,
         round_to_bytes: _,
     } = &replay.reading;
-    Ok(Asked {
+    Ok(TraceRequest {
         files: replay.files.clone(),
-        options: ReadOptions {
-            form: parsed::<Form>(form)?,
-            columns: parsed::<CsvColumns>(columns)?,
-            time_unit: parsed::<TimeUnit>(time_unit)?,
+        read_options: ReadOptions {
+            form: parse_option::<Form>(form)?,
+            columns: parse_option::<CsvColumns>(columns)?,
+            time_unit: parse_option::<TimeUnit>(time_unit)?,
             is_partial_allowed: *partial,
         },
         window_ns: *window_ns,
-        part: None,
-        device: device.clone(),
+        part_index: None,
+        device_name: device.clone(),
         scale_to_bytes: None,
     })
 }
 
-fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, LaboratoryError> {
+fn parse_option<T: FromStr<Err = String>>(
+    text: &Option<String>,
+) -> Result<Option<T>, LaboratoryError> {
     let text = text.as_deref().map(str::parse::<T>);
     text.transpose().map_err(LaboratoryError::Request)
 }
@@ -125,7 +126,7 @@ fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, 
 /// # Errors
 ///
 /// Returns an error for a sector size that no device has.
-pub(super) fn round(replay: &TraceReplay) -> Result<Option<SectorRounding>, LaboratoryError> {
+pub(super) fn parse_round(replay: &TraceReplay) -> Result<Option<SectorRounding>, LaboratoryError> {
     let Some(sector_bytes) = replay.reading.round_to_bytes else {
         return Ok(None);
     };
@@ -138,22 +139,22 @@ pub(super) fn round(replay: &TraceReplay) -> Result<Option<SectorRounding>, Labo
 }
 
 #[derive(Clone)]
-struct Hashed(Arc<Mutex<Hashing>>);
+struct HashedFile(Arc<Mutex<FileHashing>>);
 
-struct Hashing {
+struct FileHashing {
     path: PathBuf,
     file: File,
     hash: Sha256,
     bytes: u64,
 }
 
-impl Hashed {
-    fn open(path: &Path) -> Result<Self, LaboratoryError> {
+impl HashedFile {
+    fn open_hashed(path: &Path) -> Result<Self, LaboratoryError> {
         let file = File::open(path).map_err(|error| LaboratoryError::File {
             reason: error.to_string(),
             path: path.to_owned(),
         })?;
-        Ok(Self(Arc::new(Mutex::new(Hashing {
+        Ok(Self(Arc::new(Mutex::new(FileHashing {
             path: path.to_owned(),
             file,
             hash: Sha256::new(),
@@ -161,12 +162,12 @@ impl Hashed {
         }))))
     }
 
-    fn named(&self) -> Named {
-        let path = self.with(|of| of.path.display().to_string());
+    fn to_named(&self) -> NamedReader {
+        let path = self.with_hashing(|of| of.path.display().to_string());
         (path, Box::new(self.clone()))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Hashing) -> T) -> T {
+    fn with_hashing<T>(&self, act: impl FnOnce(&mut FileHashing) -> T) -> T {
         act(&mut self.0.lock().expect("nobody fails while he reads"))
     }
 
@@ -174,22 +175,22 @@ impl Hashed {
     /// the file.
     fn finish(mut self) -> Result<TraceFile, LaboratoryError> {
         let rest = std::io::copy(&mut self, &mut std::io::sink());
-        let path = self.with(|of| of.path.clone());
+        let path = self.with_hashing(|of| of.path.clone());
         rest.map_err(|error| LaboratoryError::File {
             reason: error.to_string(),
             path: path.clone(),
         })?;
-        Ok(self.with(|of| TraceFile {
+        Ok(self.with_hashing(|of| TraceFile {
             path,
             size_bytes: of.bytes,
-            sha256: hexadecimal(&of.hash.clone().finalize()),
+            sha256: format_hexadecimal(&of.hash.clone().finalize()),
         }))
     }
 }
 
-impl Read for Hashed {
+impl Read for HashedFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.with(|of| {
+        self.with_hashing(|of| {
             let count = of.file.read(buffer)?;
             of.hash.update(&buffer[..count]);
             of.bytes += count as u64;
@@ -198,20 +199,21 @@ impl Read for Hashed {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+fn format_hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
-    let asked = asked(replay)?;
-    let files = asked.files.iter().map(|path| Hashed::open(path));
+fn read_facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
+    let asked = build_request(replay)?;
+    let files = asked.files.iter().map(|path| HashedFile::open_hashed(path));
     let files = files.collect::<Result<Vec<_>, _>>()?;
-    let mut opened = Opened::of(&asked, files.iter().map(Hashed::named).collect())?;
-    let (mut found, round) = (Found::default(), round(replay)?);
-    opened.each(&AtomicBool::new(false), |record, _| {
+    let mut opened =
+        OpenTrace::from_files(&asked, files.iter().map(HashedFile::to_named).collect())?;
+    let (mut found, round) = (FactsBuilder::default(), parse_round(replay)?);
+    opened.for_each_request(&AtomicBool::new(false), |record, _| {
         let whole = round.map_or(*record, |round| round.apply(*record));
         found.facts.rounded += u64::from(whole != *record);
-        found.add(&whole);
+        found.add_record(&whole);
         Ok(())
     })?;
     let names = opened.reader.devices().to_vec();
@@ -220,9 +222,9 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
         let files = files.collect::<Vec<_>>().join(", ");
         LaboratoryError::Request(format!("{files}: {why}"))
     })?;
-    found.check(&asked, &names)?;
+    found.check_facts(&asked, &names)?;
     let (form, notices) = (opened.reader.form(), opened.reader.notices());
-    let files = files.into_iter().map(Hashed::finish);
+    let files = files.into_iter().map(HashedFile::finish);
     Ok(TraceFacts {
         files: files.collect::<Result<_, _>>()?,
         form: form.name().to_owned(),
@@ -233,28 +235,28 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
 }
 
 #[derive(Default)]
-struct Found {
-    kinds: [Kind; 5],
+struct FactsBuilder {
+    kinds: [OperationFacts; 5],
     facts: TraceFacts,
     devices: BTreeSet<DeviceIndex>,
-    begins_ns: Option<u64>,
+    start_ns: Option<u64>,
     /// Bitwise OR of all offsets and lengths, from which the alignment follows.
-    bits: u64,
+    alignment_bits: u64,
     is_endless: bool,
 }
 
-struct Kind {
-    requests: u64,
+struct OperationFacts {
+    request_count: u64,
     bytes: u64,
-    response: LatencyRecorder,
+    response_times: LatencyRecorder,
 }
 
-impl Default for Kind {
+impl Default for OperationFacts {
     fn default() -> Self {
         Self {
-            requests: 0,
+            request_count: 0,
             bytes: 0,
-            response: LatencyRecorder::growing(),
+            response_times: LatencyRecorder::growing(),
         }
     }
 }
@@ -263,25 +265,25 @@ impl Default for Kind {
 /// exbibyte.
 const ADDRESSED_BYTES_MAX: u64 = 1 << 60;
 
-pub(crate) use diskperf_models::plan::replay::LONGEST_NS;
+pub(crate) use diskperf_models::plan::replay::DURATION_NS_MAX;
 
 /// Maximum alignment that matters, in bytes. Sectors are not longer.
-const LONGEST_UNIT_BYTES: u64 = 65_536;
+const UNIT_BYTES_MAX: u64 = 65_536;
 
 /// Maximum number of devices that a message names; more are only counted.
-const DEVICES_LISTED: usize = 10;
+const DEVICES_LISTED_MAX: usize = 10;
 
-impl Found {
-    fn add(&mut self, record: &TraceRecord) {
-        let kind = &mut self.kinds[place(record.operation)];
-        kind.requests += 1;
+impl FactsBuilder {
+    fn add_record(&mut self, record: &TraceRecord) {
+        let kind = &mut self.kinds[operation_index(record.operation)];
+        kind.request_count += 1;
         kind.bytes = kind.bytes.saturating_add(record.length_bytes);
         if let Some(response_ns) = record.response_ns() {
-            kind.response.record(Nanoseconds(response_ns));
+            kind.response_times.record(Nanoseconds(response_ns));
             self.facts.completed += 1;
         }
         self.devices.insert(record.device);
-        let begins_ns = *self.begins_ns.get_or_insert(record.issued_ns);
+        let begins_ns = *self.start_ns.get_or_insert(record.issued_ns);
         let since_ns = record.issued_ns.saturating_sub(begins_ns);
         let facts = &mut self.facts;
         facts.lasts_ns = facts.lasts_ns.max(since_ns);
@@ -300,7 +302,7 @@ impl Found {
                 facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
                 // What is of no bytes is left out, wherever it lies.
                 if record.length_bytes > 0 {
-                    self.bits |= record.offset_bytes | record.length_bytes;
+                    self.alignment_bits |= record.offset_bytes | record.length_bytes;
                 }
             }
             TracedOperation::Discard => {
@@ -311,17 +313,17 @@ impl Found {
         }
     }
 
-    fn check(&self, asked: &Asked, names: &[String]) -> Result<(), LaboratoryError> {
+    fn check_facts(&self, asked: &TraceRequest, names: &[String]) -> Result<(), LaboratoryError> {
         let files = asked.files.iter().map(|path| path.display().to_string());
         let files = files.collect::<Vec<_>>().join(", ");
         let refused = |what: String| Err(LaboratoryError::Request(format!("{files}: {what}")));
         if self.devices.is_empty() {
-            return refused(match (asked.window_ns, &asked.device) {
+            return refused(match (asked.window_ns, &asked.device_name) {
                 (None, None) => "the trace has no request".to_owned(),
                 _ => "this part of the trace has no request".to_owned(),
             });
         }
-        let of = |operation| self.kinds[place(operation)].bytes;
+        let of = |operation| self.kinds[operation_index(operation)].bytes;
         let has_bytes = [
             TracedOperation::Read,
             TracedOperation::Write,
@@ -337,8 +339,8 @@ impl Found {
         }
         if self.devices.len() > 1 {
             let named = self.devices.iter().map(|device| &*names[device.0 as usize]);
-            let listed: Vec<&str> = named.take(DEVICES_LISTED).collect();
-            let more = match self.devices.len() > DEVICES_LISTED {
+            let listed: Vec<&str> = named.take(DEVICES_LISTED_MAX).collect();
+            let more = match self.devices.len() > DEVICES_LISTED_MAX {
                 true => ", ...",
                 false => "",
             };
@@ -359,7 +361,7 @@ impl Found {
                     .to_owned(),
             );
         }
-        if self.facts.lasts_ns > LONGEST_NS {
+        if self.facts.lasts_ns > DURATION_NS_MAX {
             return refused(
                 "the trace lasts for more than 36 years: a clock in it is wrong".to_owned(),
             );
@@ -369,12 +371,12 @@ impl Found {
 
     fn finish(self, form: Form) -> TraceFacts {
         let kinds = self.kinds.map(|kind| TraceOperation {
-            requests: kind.requests,
+            requests: kind.request_count,
             bytes: kind.bytes,
-            response: kind.response.histogram(),
+            response: kind.response_times.histogram(),
         });
         let [read, write, flush, discard, write_zeroes] = kinds;
-        let longest = LONGEST_UNIT_BYTES.trailing_zeros();
+        let longest = UNIT_BYTES_MAX.trailing_zeros();
         TraceFacts {
             read,
             write,
@@ -384,13 +386,13 @@ impl Found {
             devices: self.devices.len() as u64,
             // Without `wait` version 2 of fio's logs is an order alone.
             has_times: form != Form::FioIolog2 || self.facts.lasts_ns > 0,
-            unit_bytes: 1 << self.bits.trailing_zeros().min(longest),
+            unit_bytes: 1 << self.alignment_bits.trailing_zeros().min(longest),
             ..self.facts
         }
     }
 }
 
-fn place(of: TracedOperation) -> usize {
+fn operation_index(of: TracedOperation) -> usize {
     match of {
         TracedOperation::Read => 0,
         TracedOperation::Write => 1,

@@ -1,6 +1,6 @@
 //! Files of a trace: their names, and their bytes while they are read.
 
-use super::Far;
+use super::ReadProgress;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::input::is_readable;
@@ -13,11 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Name of standard input in messages.
-pub(super) const STANDARD_INPUT: &str = "standard input";
+pub(super) const STANDARD_INPUT_NAME: &str = "standard input";
 
 /// Middle of the file names that blktrace gives to each processor: `sda.blktrace.0`.
-const BLKTRACE: &str = ".blktrace.";
+const BLKTRACE_SUFFIX: &str = ".blktrace.";
 
 /// Finds the files of a trace by the names that the user gave. For a folder, and for a name in the
 /// form of `blkparse -i`, these are the files that blktrace wrote, one for each processor.
@@ -25,14 +24,14 @@ const BLKTRACE: &str = ".blktrace.";
 /// # Errors
 ///
 /// Returns an error for a folder without such files, or with those of several traces.
-pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
+pub fn list_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
     let mut all = Vec::new();
     for path in named {
         let is_there = path.as_os_str() == "-" || path.exists();
         match path {
-            path if path.is_dir() => all.extend(of_folder(path)?),
+            path if path.is_dir() => all.extend(files_of_folder(path)?),
             path if is_there => all.push(path.clone()),
-            path => match of_name(path) {
+            path => match files_of_name(path) {
                 found if found.is_empty() => all.push(path.clone()),
                 found => all.extend(found),
             },
@@ -41,12 +40,12 @@ pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
     Ok(all)
 }
 
-fn by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, PathBuf>>> {
+fn group_by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, PathBuf>>> {
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let parts = name.and_then(|name| name.rsplit_once(BLKTRACE));
+        let parts = name.and_then(|name| name.rsplit_once(BLKTRACE_SUFFIX));
         let Some((name, Ok(processor))) = parts.map(|(name, of)| (name, of.parse())) else {
             continue;
         };
@@ -56,12 +55,12 @@ fn by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Pat
     Ok(traces)
 }
 
-fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, LaboratoryError> {
+fn files_of_folder(folder: &Path) -> Result<Vec<PathBuf>, LaboratoryError> {
     let refused = |reason: String| LaboratoryError::File {
         reason,
         path: folder.to_owned(),
     };
-    let traces = by_trace(folder).map_err(|error| refused(error.to_string()))?;
+    let traces = group_by_trace(folder).map_err(|error| refused(error.to_string()))?;
     let names: Vec<&str> = traces.keys().map(String::as_str).collect();
     match names.as_slice() {
         [] => Err(refused(
@@ -81,13 +80,13 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, LaboratoryError> {
 }
 
 /// Finds the files that `blkparse -i NAME` reads: NAME.blktrace.0 and so on.
-fn of_name(path: &Path) -> Vec<PathBuf> {
+fn files_of_name(path: &Path) -> Vec<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let name = path.file_name().and_then(|name| name.to_str());
-    let traces = by_trace(folder).ok();
+    let traces = group_by_trace(folder).ok();
     let found = traces
         .zip(name)
         .and_then(|(mut traces, name)| traces.remove(name));
@@ -95,14 +94,14 @@ fn of_name(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Name of a file for messages, and a reader of its bytes.
-pub(super) type Named = (String, Box<dyn Read + Send>);
+pub(super) type NamedReader = (String, Box<dyn Read + Send>);
 
 /// Opens a file or standard input. Its bytes are counted, and reading can be interrupted.
 pub(super) fn open(
     path: &Path,
-    far: &Far,
+    far: &ReadProgress,
     stop: &Arc<AtomicBool>,
-) -> Result<Named, LaboratoryError> {
+) -> Result<NamedReader, LaboratoryError> {
     let refused = |error: std::io::Error| LaboratoryError::File {
         reason: error.to_string(),
         path: path.to_owned(),
@@ -112,7 +111,7 @@ pub(super) fn open(
         true => {
             let input = std::io::stdin().as_fd().try_clone_to_owned();
             (
-                STANDARD_INPUT.to_owned(),
+                STANDARD_INPUT_NAME.to_owned(),
                 File::from(input.map_err(refused)?),
             )
         }
@@ -121,27 +120,27 @@ pub(super) fn open(
             input::open(path).map_err(refused)?,
         ),
     };
-    let counted = Counted {
-        may_wait: !file.metadata().map_err(refused)?.is_file(),
+    let counted = CountedFile {
+        may_block: !file.metadata().map_err(refused)?.is_file(),
         file,
-        far: far.clone(),
+        progress: far.clone(),
         stop: Arc::clone(stop),
     };
     Ok((name, Box::new(counted)))
 }
 
-struct Counted {
+struct CountedFile {
     file: File,
     /// Whether reading may block until a sender provides bytes, as for a pipe.
-    may_wait: bool,
-    far: Far,
+    may_block: bool,
+    progress: ReadProgress,
     stop: Arc<AtomicBool>,
 }
 
 /// Maximum delay until a signal is noticed while no bytes arrive.
-const HEARD_WITHIN: Duration = Duration::from_millis(100);
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-impl Counted {
+impl CountedFile {
     fn check_stop(&self) -> std::io::Result<()> {
         match self.stop.load(Ordering::Relaxed) {
             true => Err(std::io::Error::other("ended by the user")),
@@ -150,14 +149,14 @@ impl Counted {
     }
 }
 
-impl Read for Counted {
+impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.check_stop()?;
-        while self.may_wait && !is_readable(&self.file, HEARD_WITHIN)? {
+        while self.may_block && !is_readable(&self.file, STOP_POLL_INTERVAL)? {
             self.check_stop()?;
         }
         let bytes = self.file.read(buffer)?;
-        self.far
+        self.progress
             .read_bytes
             .fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(bytes)

@@ -1,6 +1,6 @@
 //! Stored points of a search, so that a killed search can continue where it was.
 
-use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
+use crate::steady::{LOCK_WAIT, LOCK_WAIT_BRIEF, SteadyStore};
 use diskperf_analysis::tuning::ProgramFigures;
 use diskperf_models::tune::PointMemory;
 use std::path::Path;
@@ -9,61 +9,60 @@ use std::time::{Duration, Instant};
 
 /// Number of finished points per commit. A commit waits for the disk, while a point may take a
 /// millisecond.
-const BATCH: usize = 64;
-const OLDEST: Duration = Duration::from_millis(250);
+const BATCH_POINTS: usize = 64;
+const PENDING_AGE_MAX: Duration = Duration::from_millis(250);
 
-const RETRY: Duration = Duration::from_secs(2);
+const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
 /// Points that the store has. Points that the store refuses are kept in memory until it accepts
 /// them; the search continues meanwhile.
-pub struct Kept {
-    /// Whether points in the store are ignored and measured afresh.
-    fresh: bool,
-    state: Mutex<State>,
+pub struct PointStore {
+    ignores_stored: bool,
+    state: Mutex<PointStoreState>,
 }
 
-struct State {
+struct PointStoreState {
     store: SteadyStore,
-    pending: Vec<(String, String)>,
-    committed: Instant,
+    pending_points: Vec<(String, String)>,
+    last_commit: Instant,
 }
 
-impl Kept {
+impl PointStore {
     /// Opens the points in the store at this path, or at its default place. If `fresh` is set,
     /// stored points are ignored.
     pub fn open(path: Option<&Path>, fresh: bool) -> Self {
         Self {
-            fresh,
-            state: Mutex::new(State {
+            ignores_stored: fresh,
+            state: Mutex::new(PointStoreState {
                 store: SteadyStore::open(path),
-                pending: Vec::new(),
-                committed: Instant::now(),
+                pending_points: Vec::new(),
+                last_commit: Instant::now(),
             }),
         }
     }
 
     /// Returns the reason why the store does not accept points at the moment; `None` if it does.
     pub fn failure(&self) -> Option<String> {
-        self.state().store.failure().map(ToString::to_string)
+        self.lock_state().store.failure().map(ToString::to_string)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, PointStoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl PointMemory for Kept {
-    fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<ProgramFigures>> {
-        if self.fresh {
+impl PointMemory for PointStore {
+    fn find_figures(&self, fingerprint: &str, programs: usize) -> Option<Vec<ProgramFigures>> {
+        if self.ignores_stored {
             return None;
         }
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if state.store.failure().is_some() {
             return None;
         }
         let document = state
             .store
-            .with(LOCK_WAIT, |store| store.point(fingerprint))??;
+            .with_store(LOCK_WAIT, |store| store.read_point(fingerprint))??;
         // What cannot be read, or cannot be, is made again.
         let figures: Vec<ProgramFigures> = serde_json::from_str(&document).ok()?;
         let possible =
@@ -71,36 +70,38 @@ impl PointMemory for Kept {
         possible.then_some(figures)
     }
 
-    fn keep(&self, fingerprint: String, figures: &[ProgramFigures]) {
+    fn store_figures(&self, fingerprint: String, figures: &[ProgramFigures]) {
         let Ok(document) = serde_json::to_string(figures) else {
             return;
         };
-        let mut state = self.state();
-        state.pending.push((fingerprint, document));
-        let age = state.committed.elapsed();
+        let mut state = self.lock_state();
+        state.pending_points.push((fingerprint, document));
+        let age = state.last_commit.elapsed();
         match state.store.failure() {
-            None if state.pending.len() >= BATCH || age >= OLDEST => state.commit(LOCK_WAIT),
-            Some(_) if age >= RETRY => state.commit(BRIEF_WAIT),
+            None if state.pending_points.len() >= BATCH_POINTS || age >= PENDING_AGE_MAX => {
+                state.commit_pending(LOCK_WAIT)
+            }
+            Some(_) if age >= RETRY_PAUSE => state.commit_pending(LOCK_WAIT_BRIEF),
             _ => {}
         }
     }
 
-    fn flush(&self) {
-        self.state().commit(LOCK_WAIT);
+    fn flush_pending(&self) {
+        self.lock_state().commit_pending(LOCK_WAIT);
     }
 }
 
-impl State {
-    fn commit(&mut self, lock_wait: Duration) {
-        let pending = &self.pending;
+impl PointStoreState {
+    fn commit_pending(&mut self, lock_wait: Duration) {
+        let pending = &self.pending_points;
         if !pending.is_empty()
             && self
                 .store
-                .with(lock_wait, |store| store.add_points(pending))
+                .with_store(lock_wait, |store| store.add_points(pending))
                 .is_some()
         {
-            self.pending.clear();
+            self.pending_points.clear();
         }
-        self.committed = Instant::now();
+        self.last_commit = Instant::now();
     }
 }

@@ -5,8 +5,8 @@
 use super::{Case, means};
 use diskperf_analysis::diagnosis::{Diagnosis, RunEnding, diagnose};
 use diskperf_device::WhatIf;
-use diskperf_laboratory::catalogue::system;
-use diskperf_models::explain::supposing;
+use diskperf_laboratory::catalogue::describe_system;
+use diskperf_models::explain::run_change;
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{Deadline, Nanoseconds, Stage, Trace};
 use rand_core::{Rng, SeedableRng};
@@ -37,7 +37,7 @@ impl Change {
     fn drawn(draw: &mut impl FnMut(usize) -> usize) -> Option<Self> {
         let name = SYSTEMS[draw(SYSTEMS.len())];
         let catalogue = load_catalogue(None).expect("the catalogue");
-        let entry = system(&catalogue, name, &[]).expect("a system");
+        let entry = describe_system(&catalogue, name, &[]).expect("a system");
         let case = Case {
             drives: 1 + draw(2) as u32,
             ..Case::of(PROGRAMS[draw(PROGRAMS.len())], name)
@@ -81,7 +81,7 @@ impl Change {
             return Vec::new();
         };
         let catalogue = load_catalogue(None).expect("the catalogue");
-        let entry = system(&catalogue, &self.case.system, &[]).expect("a system");
+        let entry = describe_system(&catalogue, &self.case.system, &[]).expect("a system");
         let number = |path: &str| -> Option<f64> {
             let mut parameters = entry.parameters.iter();
             let found = parameters.find(|one| one.path == path)?;
@@ -180,10 +180,10 @@ fn took_with_deadlines_met(case: &Case) -> f64 {
     let stop = Arc::default();
     let subject = case.subject().expect("it ran before");
     let met = WhatIf {
-        deadlines_met: true,
+        meets_deadlines: true,
         ..WhatIf::default()
     };
-    let traces = supposing(&subject, met, &means(&stop, false)).expect("it ran before");
+    let traces = run_change(&subject, met, &means(&stop, false)).expect("it ran before");
     took(&traces[0])
 }
 

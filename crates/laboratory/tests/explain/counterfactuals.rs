@@ -3,7 +3,7 @@
 use super::{Case, means};
 use diskperf_device::WhatIf;
 use diskperf_laboratory::SizeChoice;
-use diskperf_models::explain::{Means, explain, supposing};
+use diskperf_models::explain::{ExplanationOptions, explain_system, run_change};
 use diskperf_timeline::{Stage, Trace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ fn what_is_supposed_away_is_gone() {
                 continue;
             };
             let with = |what_if| {
-                supposing(&subject, what_if, &means)
+                run_change(&subject, what_if, &means)
                     .unwrap_or_else(|error| panic!("{case:?}: {error}"))
             };
             let as_is = with(WhatIf::default());
@@ -56,7 +56,7 @@ fn what_is_supposed_away_is_gone() {
             });
             assert_eq!(spent(&no_seek, |stage| stage == Stage::Seek), 0, "{case:?}");
             let met = with(WhatIf {
-                deadlines_met: true,
+                meets_deadlines: true,
                 ..WhatIf::default()
             });
             let (before, after) = (spent(&as_is, is_missed), spent(&met, is_missed));
@@ -92,9 +92,9 @@ fn counterfactuals_are_ranked_and_repeatable() {
         let subject = case.subject().expect("a system");
         let stop = Arc::default();
         let mut one = means(&stop, true);
-        one.crew = &diskperf_laboratory::crew::Threads(1);
-        let (found, _) = explain(&subject, &one).expect("it runs");
-        let (again, _) = explain(&subject, &means(&stop, true)).expect("it runs");
+        one.crew = &diskperf_laboratory::crew::ThreadCrew(1);
+        let (found, _) = explain_system(&subject, &one).expect("it runs");
+        let (again, _) = explain_system(&subject, &means(&stop, true)).expect("it runs");
         assert_eq!(found, again, "{system}");
         let all = &found.programs[0].counterfactuals;
         assert!(all.is_sorted_by_key(|one| one.elapsed_time), "{system}");
@@ -117,10 +117,10 @@ fn an_interrupt_keeps_what_was_found() {
         .expect("a subject");
     let stop = Arc::new(AtomicBool::new(false));
     let ended = &stop;
-    let all = explain(&subject, &means(&stop, false)).expect("an explanation");
-    let found = explain(
+    let all = explain_system(&subject, &means(&stop, false)).expect("an explanation");
+    let found = explain_system(
         &subject,
-        &Means {
+        &ExplanationOptions {
             // The one computer of the first batch is no change.
             progress: &|done, of| {
                 ended.fetch_or(of > 1 && done > 0, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use super::{Case, means};
 use diskperf_analysis::diagnosis::SuspectedComponent;
 use diskperf_analysis::explanation::difference::{ContributionMethod, ProgramDifference};
-use diskperf_models::explain::differences;
+use diskperf_models::explain::compare_systems;
 use diskperf_timeline::{Deadline, Stage};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn apart(a: &Case, b: &Case) -> Vec<ProgramDifference> {
         a.subject().expect("a system"),
         b.subject().expect("a system"),
     );
-    let found = differences(&one, &other, &means(&stop, false));
+    let found = compare_systems(&one, &other, &means(&stop, false));
     let found = found.unwrap_or_else(|error| panic!("{error}"));
     for program in &found.programs {
         let difference = program.elapsed.1.0 as i64 - program.elapsed.0.0 as i64;
@@ -171,7 +171,7 @@ fn different_programs_are_refused() {
             .subject()
             .expect("a system")
     };
-    let refused = differences(
+    let refused = compare_systems(
         &subject("read_8192"),
         &subject("write_8192"),
         &means(&stop, false),

@@ -5,7 +5,7 @@ use super::{Case, means};
 use diskperf_analysis::diagnosis::DrivePart::{self, *};
 use diskperf_analysis::diagnosis::{RunEnding, SuspectedComponent, diagnose};
 use diskperf_laboratory::SizeChoice;
-use diskperf_models::explain::explain;
+use diskperf_models::explain::explain_system;
 use diskperf_timeline::{CacheMode, Stage};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn gains<const N: usize>(
     let case = case.with(settings);
     let stop = Arc::default();
     let subject = case.subject().expect("a system");
-    let (found, _) = explain(&subject, &means(&stop, true)).expect("it runs");
+    let (found, _) = explain_system(&subject, &means(&stop, true)).expect("it runs");
     let program = &found.programs[0];
     let all = &program.counterfactuals;
     let names: Vec<&str> = all.iter().map(|one| &*one.change).collect();
@@ -231,7 +231,7 @@ fn at_depth_requests_have_an_account_that_names_the_queue() {
     let stop = Arc::default();
     let of = |settings: &[&str]| {
         let subject = case.with(settings).subject().expect("a system");
-        let (found, traces) = explain(&subject, &means(&stop, false)).expect("it runs");
+        let (found, traces) = explain_system(&subject, &means(&stop, false)).expect("it runs");
         (found.programs[0].clone(), traces)
     };
     let (deep, traces) = of(DEEP);
@@ -370,7 +370,7 @@ fn in_open_loop_what_arrivals_wait_before_their_issue_is_told() {
     let stop = Arc::default();
     let of = |settings: &[&str]| {
         let subject = case.with(settings).subject().expect("a system");
-        let (found, _) = explain(&subject, &means(&stop, false)).expect("it runs");
+        let (found, _) = explain_system(&subject, &means(&stop, false)).expect("it runs");
         let verdict = found.programs[0].verdict_sentences.join(" ");
         let response = found.programs[0].time_account.response_account.clone();
         (response.expect("an account"), verdict)

@@ -3,7 +3,7 @@
 use super::Case;
 use diskperf_battery::{Medium, Suite};
 use diskperf_catalogue::Parameter;
-use diskperf_laboratory::catalogue::system;
+use diskperf_laboratory::catalogue::describe_system;
 use diskperf_laboratory::{LaboratoryError, SizeChoice};
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::Stage;
@@ -76,7 +76,7 @@ proptest! {
         let catalogue = load_catalogue(None).expect("the catalogue");
         let names = catalogue.system_names();
         let name = which.get(&names);
-        let entry = system(&catalogue, name, &[]).expect("a system");
+        let entry = describe_system(&catalogue, name, &[]).expect("a system");
         let numbers: Vec<(&str, f64, bool)> = entry.parameters.iter().filter_map(number).collect();
         let settings: Vec<String> = changes
             .iter()
@@ -96,7 +96,7 @@ proptest! {
         match case.traces() {
             // Sums are asserted where traces are made.
             Ok(traces) => prop_assert!(!traces.is_empty()),
-            Err(LaboratoryError::Work(why)) => prop_assume!(false, "{}", why),
+            Err(LaboratoryError::Workload(why)) => prop_assume!(false, "{}", why),
             Err(other) => prop_assert!(false, "{case:?}: {other}"),
         }
     }

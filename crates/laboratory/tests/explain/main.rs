@@ -10,8 +10,8 @@ mod rounds;
 
 use diskperf_laboratory::plan::{Plan, plan};
 use diskperf_laboratory::{Experiment, LaboratoryError, SizeChoice, Workload};
-use diskperf_models::explain::{Means, Subject, explain};
-use diskperf_models::model::settings;
+use diskperf_models::explain::{ExplainedSystem, ExplanationOptions, explain_system};
+use diskperf_models::model::parse_settings;
 use diskperf_timeline::{CacheMode, Trace};
 use std::sync::Arc;
 
@@ -46,13 +46,13 @@ impl Case {
         }
     }
 
-    fn subject(&self) -> Result<Subject, LaboratoryError> {
+    fn subject(&self) -> Result<ExplainedSystem, LaboratoryError> {
         let experiment = Experiment {
             workload: Workload::of(self.what.map(str::to_owned)),
             targets: vec![self.system.clone().into()],
             drives: Some(self.drives),
             size: self.size,
-            settings: settings(&self.settings)?,
+            settings: parse_settings(&self.settings)?,
             repetitions: Some(2),
             cache: self.cache,
             ..Experiment::default()
@@ -60,7 +60,7 @@ impl Case {
         let Some(Plan::Model(plan)) = plan(&experiment)?.pop() else {
             panic!("{self:?} is no modelled system")
         };
-        Ok(Subject {
+        Ok(ExplainedSystem {
             name: self.system.clone(),
             plan: *plan,
             run: None,
@@ -70,7 +70,7 @@ impl Case {
     /// What happened, program by program.
     fn traces(&self) -> Result<Vec<Trace>, LaboratoryError> {
         let stop = Arc::default();
-        let (found, traces) = explain(&self.subject()?, &means(&stop, false))?;
+        let (found, traces) = explain_system(&self.subject()?, &means(&stop, false))?;
         for program in &found.programs {
             assert_eq!(
                 program.time_account.ledger.total(),
@@ -84,10 +84,13 @@ impl Case {
     }
 }
 
-fn means<'m>(stop: &'m Arc<std::sync::atomic::AtomicBool>, counterfactuals: bool) -> Means<'m> {
-    Means {
-        crew: &diskperf_laboratory::crew::Threads(2),
-        counterfactuals,
+fn means<'m>(
+    stop: &'m Arc<std::sync::atomic::AtomicBool>,
+    counterfactuals: bool,
+) -> ExplanationOptions<'m> {
+    ExplanationOptions {
+        crew: &diskperf_laboratory::crew::ThreadCrew(2),
+        runs_counterfactuals: counterfactuals,
         stop,
         progress: &|_, _| (),
     }

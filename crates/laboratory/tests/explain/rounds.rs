@@ -3,9 +3,9 @@
 use crate::means;
 use diskperf_laboratory::execute::execute;
 use diskperf_laboratory::plan::{Plan, plan};
-use diskperf_laboratory::{Experiment, Nobody, Recorder, SizeChoice, Workload};
-use diskperf_models::explain::{Subject, explain};
-use diskperf_models::model::settings;
+use diskperf_laboratory::{Experiment, RunRecorder, SilentObserver, SizeChoice, Workload};
+use diskperf_models::explain::{ExplainedSystem, explain_system};
+use diskperf_models::model::parse_settings;
 use diskperf_timeline::{Nanoseconds, Repetition, SteadyRule};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn a_round_that_counts_is_explained() {
         workload: Workload::Named("random".to_owned()),
         targets: vec!["vax780-sc780-eagle".into()],
         size: SizeChoice::Bytes(64 << 10),
-        settings: settings(&["program.area_bytes=1M".to_owned()]).unwrap(),
+        settings: parse_settings(&["program.area_bytes=1M".to_owned()]).unwrap(),
         until_steady: Some(SteadyRule {
             window: 3,
             excursion_share: 0.02,
@@ -26,8 +26,8 @@ fn a_round_that_counts_is_explained() {
         ..Experiment::default()
     };
     let planned = plan(&experiment).unwrap().remove(0);
-    let mut nothing = Recorder::of_nothing();
-    let done = execute(&planned, &Arc::default(), &mut Nobody, &mut nothing);
+    let mut nothing = RunRecorder::without_store();
+    let done = execute(&planned, &Arc::default(), &mut SilentObserver, &mut nothing);
     let result = &done.run.results[0];
     assert!(result.repetitions[0].discarded, "some do not count");
     let mut kept: Vec<Nanoseconds> = result.kept().map(Repetition::elapsed).collect();
@@ -35,12 +35,12 @@ fn a_round_that_counts_is_explained() {
     let Plan::Model(plan) = planned else {
         panic!("a modelled system")
     };
-    let subject = Subject {
+    let subject = ExplainedSystem {
         name: "vax780-sc780-eagle".to_owned(),
         plan: *plan,
         run: Some(done.run),
     };
-    let (found, _) = explain(&subject, &means(&Arc::default(), true)).unwrap();
+    let (found, _) = explain_system(&subject, &means(&Arc::default(), true)).unwrap();
     assert_eq!(found.programs[0].time_account.elapsed, kept[1]);
     assert!(!found.programs[0].counterfactuals.is_empty());
 }

@@ -7,7 +7,7 @@ use crate::drawn::{Counted, counted};
 use crate::experiment;
 use crate::installed::is_fio_installed;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{Nobody, Recorder, plan};
+use diskperf_laboratory::{RunRecorder, SilentObserver, plan};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -89,8 +89,13 @@ fn counts_here(file: &Counted) -> Result<Counts, String> {
     // The null target is a device, which is longer than the files that fio makes.
     let text = file.text.replace("ioengine=null", "ioengine=psync");
     let plans = plan::plan(&experiment(folder.path(), &text)).map_err(|error| error.to_string())?;
-    let mut recorder = Recorder::of_nothing();
-    let executed = execute(&plans[0], &Arc::default(), &mut Nobody, &mut recorder);
+    let mut recorder = RunRecorder::without_store();
+    let executed = execute(
+        &plans[0],
+        &Arc::default(),
+        &mut SilentObserver,
+        &mut recorder,
+    );
     if let Some(error) = executed.error {
         return Err(error.to_string());
     }

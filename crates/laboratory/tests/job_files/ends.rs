@@ -6,7 +6,7 @@
 use crate::drawn::{Drawn, Limit, Scale, drawn};
 use crate::experiment;
 use diskperf_laboratory::execute::execute;
-use diskperf_laboratory::{LaboratoryError, Nobody, Recorder, plan};
+use diskperf_laboratory::{LaboratoryError, RunRecorder, SilentObserver, plan};
 use diskperf_timeline::{Nanoseconds, ProgramResult, Run, WorkerMeasure};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,12 @@ fn run_on(target: &Path, text: &str) -> Outcome {
                 watchdog.store(true, Ordering::Relaxed);
             }
         });
-        let executed = execute(&plan, &stop, &mut Nobody, &mut Recorder::of_nothing());
+        let executed = execute(
+            &plan,
+            &stop,
+            &mut SilentObserver,
+            &mut RunRecorder::without_store(),
+        );
         drop(ended);
         executed
     });

@@ -9,7 +9,7 @@ use super::mechanism::{Format, Geometry, Mechanics, Zone};
 use crate::controllers::ControllerKind;
 use crate::id::Id;
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
-use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
 use diskperf_device::{Operation, Request, Requests};
 pub(crate) use diskperf_device::{RequestId, moment};
 use diskperf_sim::{CpuId, Stream};
@@ -50,8 +50,8 @@ pub(crate) fn drive(phase: u32) -> Mechanism {
         write_settle: Time::ZERO,
         head_switch: Time::ZERO,
     };
-    let phase = Turn(u64::from(phase) << 32);
-    Mechanism::new(mechanics, Spindle::of_rpm(RPM, phase))
+    let phase = RotationAngle(u64::from(phase) << 32);
+    Mechanism::new(mechanics, Spindle::from_rpm(RPM, phase))
 }
 
 pub(crate) fn stream(name: &str) -> Stream {
@@ -59,7 +59,7 @@ pub(crate) fn stream(name: &str) -> Stream {
 }
 
 pub(crate) fn period() -> Time {
-    drive(0).spindle().period()
+    drive(0).spindle().revolution_time()
 }
 
 /// Returns the time in which the given number of slots of a track pass.
@@ -116,9 +116,9 @@ impl<C: ControllerKind + 'static> Bench<C> {
         id: u32,
         (drive, sector, sectors, write): (usize, u64, u32, bool),
     ) -> RequestId {
-        let id = RequestId::first(id);
+        let id = RequestId::first_of_slot(id);
         let mut request = Request {
-            operation: Operation::of(write),
+            operation: Operation::from_direction(write),
             device: drive,
             sector,
             sectors,
@@ -133,7 +133,7 @@ impl<C: ControllerKind + 'static> Bench<C> {
     pub(crate) fn mark(&self, id: RequestId) {
         let now = moment(self.sim.now());
         let mut hardware = self.hardware.borrow_mut();
-        hardware.requests[id].mark(Stage::DriverQueue, now);
+        hardware.requests[id].book_stage(Stage::DriverQueue, now);
     }
 
     /// Returns the stages of a request and their durations. They cover exactly its time up to now.

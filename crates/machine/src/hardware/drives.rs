@@ -6,7 +6,7 @@
 
 use super::mechanism::Mechanism;
 use crate::id::Id;
-use diskperf_device::Busy;
+use diskperf_device::BusyTimes;
 use diskperf_device::Device;
 use diskperf_device::Request;
 use diskperf_device::WhatIf;
@@ -94,7 +94,7 @@ impl Drives {
         for (number, device) in self.devices_mut() {
             let specification = of(number as usize);
             if let (Some(flash), Some(specification)) = (device.flash_mut(), specification) {
-                flash.suppose(specification, what_if);
+                flash.apply_what_if(specification, what_if);
             }
         }
     }
@@ -102,20 +102,21 @@ impl Drives {
     /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash`] and
     /// [`Self::take_arms`].
     pub(crate) fn record(&mut self) {
-        self.devices_mut().for_each(|(_, device)| device.record());
+        self.devices_mut()
+            .for_each(|(_, device)| device.start_recording());
     }
 
     /// Returns the recorded background work of disk arms since the last call.
     pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
         let all = self.devices_mut();
-        all.flat_map(|(number, device)| device.recorded_arm(now, number))
+        all.flat_map(|(number, device)| device.take_recorded_arm(now, number))
             .collect()
     }
 
     /// Returns the recorded activity of flash drives since the last call.
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.devices_mut();
-        all.filter_map(|(number, device)| device.recorded_flash(now, number))
+        all.filter_map(|(number, device)| device.take_recorded_flash(now, number))
             .collect()
     }
 
@@ -124,7 +125,9 @@ impl Drives {
         let drives = self.iter().enumerate();
         drives
             .filter_map(|(number, drive)| match drive {
-                Drive::Device(Device::Flash(flash)) => Some(flash.parts_busy(number as u32, now)),
+                Drive::Device(Device::Flash(flash)) => {
+                    Some(flash.component_busy_times(number as u32, now))
+                }
                 Drive::Device(_) | Drive::Mechanism(_) => None,
             })
             .collect()
@@ -197,7 +200,7 @@ impl Drive<'_> {
     pub(crate) fn most_bytes(self) -> Option<usize> {
         match self {
             Self::Mechanism(_) => None,
-            Self::Device(device) => device.most_bytes(),
+            Self::Device(device) => device.request_bytes_max(),
         }
     }
 
@@ -205,15 +208,15 @@ impl Drive<'_> {
     pub(crate) fn keeps_writes(self) -> bool {
         match self {
             Self::Mechanism(_) => false,
-            Self::Device(device) => device.keeps_writes(),
+            Self::Device(device) => device.has_volatile_cache(),
         }
     }
 
     /// Returns the busy times of the drive so far.
-    pub fn busy(self) -> Busy {
+    pub fn busy(self) -> BusyTimes {
         match self {
             Self::Mechanism(mechanism) => mechanism.busy(),
-            Self::Device(device) => device.busy(),
+            Self::Device(device) => device.busy_times(),
         }
     }
 
@@ -221,7 +224,7 @@ impl Drive<'_> {
     pub fn media_cache(self) -> Option<MediaCacheState> {
         match self {
             Self::Mechanism(_) => None,
-            Self::Device(device) => device.media_cache(),
+            Self::Device(device) => device.media_cache_state(),
         }
     }
 
@@ -233,7 +236,7 @@ impl Drive<'_> {
             Self::Device(_) => None,
         };
         let (revolution_ns, phase) = spindle.map_or((0.0, 0.0), |spindle| {
-            let phase = spindle.angle(Time::ZERO).revolutions();
+            let phase = spindle.angle_at(Time::ZERO).to_revolutions();
             (spindle.exact_period_ns(), phase)
         });
         TracedDrive {

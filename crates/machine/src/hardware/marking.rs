@@ -10,7 +10,7 @@ pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
     let mut at = from;
     for (stage, span) in arm.stages() {
         at += span;
-        transfer.mark(stage, moment(at));
+        transfer.book_stage(stage, moment(at));
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn transfer_and_mark(
     let passage = drive.transfer(at, sector, sectors, transfer.is_write());
     mark_arm_move(transfer, at, passage.to_track);
     let first = at + passage.to_first_sector();
-    let period = drive.spindle().period();
+    let period = drive.spindle().revolution_time();
     let stage = rotational_wait_stage(
         transfer,
         ready_since,
@@ -51,7 +51,7 @@ pub(crate) fn transfer_and_mark(
         passage.to_track,
         deadline,
     );
-    transfer.mark(stage, moment(first));
+    transfer.book_stage(stage, moment(first));
     (first, passage)
 }
 

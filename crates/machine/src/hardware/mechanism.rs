@@ -13,10 +13,10 @@ pub use geometry::{Format, Geometry, GeometryError, HeadGroups, Revectored, Zone
 pub use passage::{ArmMove, TransferTimes};
 pub use streaming::TrackRead;
 
-use diskperf_device::disk::layout::Run;
+use diskperf_device::disk::layout::SectorRun;
 use diskperf_device::disk::seek::SeekCurve;
-use diskperf_device::disk::spindle::{Spindle, Turn};
-use diskperf_device::{Busy, WhatIf};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
+use diskperf_device::{BusyTimes, WhatIf};
 use diskperf_sim::Time;
 use passage::{NO_MOVE, TransferLeg};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Mechanism {
     /// Last run from which stages were reported, with the start time and the first sector of its
     /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
     reported_run: Option<(Time, u64, TransferRun)>,
-    busy: Busy,
+    busy: BusyTimes,
     last_operation_time: Time,
     what_if: WhatIf,
 }
@@ -73,7 +73,7 @@ struct CommandedTransfer {
 struct TransferRun {
     sectors_before: u32,
     starts_at: Time,
-    run: Run,
+    run: SectorRun,
     times: TransferTimes,
     /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
@@ -83,9 +83,10 @@ impl TransferRun {
     /// Returns the time in which the first `sectors` sectors of the run pass.
     #[inline]
     fn passing_time(&self, sectors: u32) -> Time {
-        let place = &self.run.place;
-        let arcs = place.arc * u64::from(sectors);
-        self.spindle.passing(self.starts_at, place.start, arcs)
+        let place = &self.run.position;
+        let arcs = place.sector_angle * u64::from(sectors);
+        self.spindle
+            .passing_times(self.starts_at, place.start_angle, arcs)
     }
 }
 
@@ -118,7 +119,7 @@ impl Mechanism {
             head: 0,
             last: None,
             reported_run: None,
-            busy: Busy::default(),
+            busy: BusyTimes::default(),
             last_operation_time: Time::ZERO,
             what_if: WhatIf::default(),
         }
@@ -156,7 +157,7 @@ impl Mechanism {
     }
 
     /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
-    pub fn busy(&self) -> Busy {
+    pub fn busy(&self) -> BusyTimes {
         self.busy
     }
 
@@ -169,7 +170,7 @@ impl Mechanism {
     /// Returns the number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
         let arc = self.mechanics.geometry.arc(self.cylinder);
-        let slot = self.spindle.angle(now).0 / arc;
+        let slot = self.spindle.angle_at(now).0 / arc;
         // The last one still in the gap behind it.
         (slot as u32).min(self.mechanics.geometry.slots(self.cylinder) - 1)
     }
@@ -179,18 +180,19 @@ impl Mechanism {
     pub fn slots_time(&self, cylinder: u32, slots: u32) -> Time {
         let arcs = u128::from(self.mechanics.geometry.arc(cylinder)) * u128::from(slots);
         let revolutions = (arcs >> 64) as u64;
-        Time(self.spindle.period().0 * revolutions) + self.spindle.turning(arcs as u64)
+        Time(self.spindle.revolution_time().0 * revolutions)
+            + self.spindle.turning_time(arcs as u64)
     }
 
-    fn angle_of_slot(&self, slot: u32) -> Turn {
-        Turn(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
+    fn angle_of_slot(&self, slot: u32) -> RotationAngle {
+        RotationAngle(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
     }
 
     /// Moves the arm to a cylinder. Returns the times of the movement.
     pub fn seek(&mut self, cylinder: u32, write: bool) -> ArmMove {
         let arm = self.arm_move_to(cylinder, self.head, write);
         self.cylinder = cylinder;
-        self.busy.positioning += arm.total();
+        self.busy.positioning_time += arm.total();
         self.last_operation_time = arm.total();
         arm
     }
@@ -198,7 +200,7 @@ impl Mechanism {
     /// Returns the time from `now` until the start of a slot of the current cylinder's tracks
     /// passes.
     pub fn until_slot(&self, now: Time, slot: u32) -> Time {
-        self.spindle.until(now, self.angle_of_slot(slot))
+        self.spindle.time_until(now, self.angle_of_slot(slot))
     }
 
     /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
@@ -219,13 +221,13 @@ impl Mechanism {
         ready_since: Option<Time>,
     ) -> TransferTimes {
         let (cylinder, head) = (self.cylinder, self.head);
-        if self.what_if.deadlines_met {
+        if self.what_if.meets_deadlines {
             self.rotate_back_to(now, sector, write, ready_since);
         }
         let (times, run) = self.compute_transfer(now, (sector, count), write, |_| ());
         times.book(&mut self.busy);
-        self.busy.bytes += self.bytes(count);
-        self.busy.transfers += 1;
+        self.busy.transferred_bytes += self.bytes(count);
+        self.busy.transfer_count += 1;
         self.last_operation_time = times.total();
         self.last = Some(CommandedTransfer {
             commanded_at: now,
@@ -246,9 +248,9 @@ impl Mechanism {
         let place = self.mechanics.geometry.locate(sector);
         let arm = self.arm_move_to(place.cylinder, place.head, write);
         let arrived = now + arm.total();
-        let passes_at = arrived + self.spindle.until(arrived, place.start);
-        if is_missed_revolution(ready_since, self.spindle.period(), passes_at, arm) {
-            self.spindle = self.spindle.turned_to(arrived, place.start);
+        let passes_at = arrived + self.spindle.time_until(arrived, place.start_angle);
+        if is_missed_revolution(ready_since, self.spindle.revolution_time(), passes_at, arm) {
+            self.spindle = self.spindle.with_angle_at(arrived, place.start_angle);
         }
     }
 
@@ -262,10 +264,15 @@ impl Mechanism {
         (arm, ready_since): (ArmMove, Option<Time>),
     ) -> Time {
         let wait = self.until_slot(arrived, slot);
-        let missed = is_missed_revolution(ready_since, self.spindle.period(), arrived + wait, arm);
-        if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
+        let missed = is_missed_revolution(
+            ready_since,
+            self.spindle.revolution_time(),
+            arrived + wait,
+            arm,
+        );
+        if self.what_if.no_rotational_latency || (self.what_if.meets_deadlines && missed) {
             let target = self.angle_of_slot(slot);
-            self.spindle = self.spindle.turned_to(arrived, target);
+            self.spindle = self.spindle.with_angle_at(arrived, target);
             return Time::ZERO;
         }
         wait
@@ -285,9 +292,9 @@ impl Mechanism {
         visit: impl FnMut(TransferLeg<'_>),
     ) -> (TransferTimes, TransferRun) {
         let run = self.mechanics.geometry.run(sectors.0);
-        let to_track = self.arm_move_to(run.place.cylinder, run.place.head, write);
+        let to_track = self.arm_move_to(run.position.cylinder, run.position.head, write);
         let arrived = now + to_track.total();
-        let latency = self.wait_for_angle(arrived, run.place.start);
+        let latency = self.wait_for_angle(arrived, run.position.start_angle);
         let first = TransferRun {
             sectors_before: 0,
             starts_at: arrived + latency,
@@ -314,9 +321,9 @@ impl Mechanism {
         mut visit: impl FnMut(TransferLeg<'_>),
     ) -> (TransferTimes, TransferRun) {
         loop {
-            let place = run.run.place;
+            let place = run.run.position;
             (self.cylinder, self.head) = (place.cylinder, place.head);
-            let sectors = run.run.sectors.min(count - run.sectors_before);
+            let sectors = run.run.sector_count.min(count - run.sectors_before);
             let span = run.passing_time(sectors);
             visit(TransferLeg::Run { run: &run, sectors });
             let mut times = run.times;
@@ -327,11 +334,11 @@ impl Mechanism {
             }
             let at = run.starts_at + span;
             let next = self.mechanics.geometry.run(sector + u64::from(done));
-            let arm = self.arm_move_to(next.place.cylinder, next.place.head, write);
-            let same_track = next.place.same_track(&place);
+            let arm = self.arm_move_to(next.position.cylinder, next.position.head, write);
+            let same_track = next.position.is_on_same_track(&place);
             let wait = match same_track {
-                true => self.spindle.until(at, next.place.start),
-                false => self.wait_for_angle(at + arm.total(), next.place.start),
+                true => self.spindle.time_until(at, next.position.start_angle),
+                false => self.wait_for_angle(at + arm.total(), next.position.start_angle),
             };
             visit(TransferLeg::Between {
                 starts_at: at,
@@ -360,12 +367,12 @@ impl Mechanism {
 
     /// Returns the time from `now` until an angle passes. The platter is rotated there immediately
     /// if a counterfactual run has no rotational latency.
-    fn wait_for_angle(&mut self, now: Time, angle: Turn) -> Time {
+    fn wait_for_angle(&mut self, now: Time, angle: RotationAngle) -> Time {
         if self.what_if.no_rotational_latency {
-            self.spindle = self.spindle.turned_to(now, angle);
+            self.spindle = self.spindle.with_angle_at(now, angle);
             return Time::ZERO;
         }
-        self.spindle.until(now, angle)
+        self.spindle.time_until(now, angle)
     }
 
     fn arm_move_to(&self, cylinder: u32, head: u32, write: bool) -> ArmMove {
@@ -374,7 +381,7 @@ impl Mechanism {
             NO_MOVE
         } else if distance > 0 {
             ArmMove {
-                seek: self.mechanics.seek.time(distance),
+                seek: self.mechanics.seek.time_over(distance),
                 settle: self.mechanics.settle,
                 write_settle: if write {
                     self.mechanics.write_settle

@@ -23,7 +23,7 @@ fn each_sector_passes_when_a_transfer_up_to_it_ends() {
 #[test]
 fn a_transfer_that_is_cut_short_has_moved_the_passed_sectors() {
     let now = Time(12_345_678);
-    let bytes = |drive: &Mechanism| drive.busy().bytes;
+    let bytes = |drive: &Mechanism| drive.busy().transferred_bytes;
     let mut whole = drive(0);
     whole.transfer(now, 40, 3 * SLOTS, false);
     let pass = whole.sector_end_times();

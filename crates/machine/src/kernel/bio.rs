@@ -5,7 +5,7 @@ use super::Unix;
 use super::buffers::{BlockKey, BufferId, Buffers, CLICK, FreeList};
 use super::driver::RequestOwner;
 use super::process::{Context, Process};
-use diskperf_device::{Hint, Operation, Request, moment};
+use diskperf_device::{AccessHint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -347,11 +347,11 @@ impl Unix {
             buffer.is_done = false;
             let partition = self.volumes.partition(key.volume());
             let mut request = Request {
-                operation: Operation::of(write),
+                operation: Operation::from_direction(write),
                 device: partition.drive,
                 sector: self.sector_on_drive(key),
                 sectors: bytes.div_ceil(partition.sector_bytes),
-                hint: Hint::of_file(bytes),
+                hint: AccessHint::for_file(bytes),
                 // Room for spans that is there already.
                 spans: std::mem::take(&mut buffer.transfer_spans),
             };

@@ -118,10 +118,10 @@ impl Unix {
         let id = self.hardware.borrow_mut().requests.issue(request);
         self.record_issue(id, awaited);
         let mut owners = self.owners.borrow_mut();
-        if owners.len() <= id.place() {
-            owners.resize(id.place() + 1, owner);
+        if owners.len() <= id.slot() {
+            owners.resize(id.slot() + 1, owner);
         }
-        owners[id.place()] = owner;
+        owners[id.slot()] = owner;
         id
     }
 
@@ -150,7 +150,7 @@ impl DriverKernel for Unix {
     }
 
     fn completed(&self, id: RequestId) {
-        let owner = self.owners.borrow()[id.place()];
+        let owner = self.owners.borrow()[id.slot()];
         let request = self.take_completed(id);
         match owner {
             RequestOwner::Buffer(buffer) => self.biodone(buffer, request),
@@ -179,8 +179,8 @@ impl Computer {
     /// Removes a completed request from the hardware's table and returns it.
     pub(crate) fn take_completed(&self, id: RequestId) -> Request {
         self.records.record_completion(id, self.sim.now());
-        let mut request = self.hardware.borrow_mut().requests.take(id);
-        request.mark(Stage::Completion, moment(self.sim.now()));
+        let mut request = self.hardware.borrow_mut().requests.take_request(id);
+        request.book_stage(Stage::Completion, moment(self.sim.now()));
         request
     }
 

@@ -5,7 +5,7 @@ use super::Unix;
 use super::driver::RequestOwner;
 use super::process::{Context, Process};
 use crate::errno::{Errno, Result};
-use diskperf_device::{Hint, Operation, Request, moment};
+use diskperf_device::{AccessHint, Operation, Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
@@ -117,7 +117,7 @@ impl Unix {
             device: partition.drive,
             sector: partition.first_sector + offset / u64::from(partition.sector_bytes),
             sectors: bytes as u32 / partition.sector_bytes,
-            hint: Hint::Raw,
+            hint: AccessHint::Raw,
             ..Request::default()
         };
         assert!(
@@ -140,7 +140,7 @@ impl Unix {
         let request = Request {
             operation: Operation::Flush,
             device: drive,
-            hint: Hint::Raw,
+            hint: AccessHint::Raw,
             ..Request::default()
         };
         self.raw_request(process, raw.header, request).await;

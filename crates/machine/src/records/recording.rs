@@ -49,10 +49,10 @@ impl Records {
             issued_count: issued,
             request_numbers: numbers,
         } = &mut *recording.borrow_mut();
-        if numbers.len() <= id.place() {
-            numbers.resize(id.place() + 1, 0);
+        if numbers.len() <= id.slot() {
+            numbers.resize(id.slot() + 1, 0);
         }
-        numbers[id.place()] = *issued;
+        numbers[id.slot()] = *issued;
         events.push(DeviceEvent {
             at: request.spans.issued(),
             step: DeviceStep::Issued(DeviceRequest {
@@ -79,7 +79,7 @@ impl Records {
             return;
         };
         let recording = &mut *recording.borrow_mut();
-        let number = recording.request_numbers[id.place()];
+        let number = recording.request_numbers[id.slot()];
         recording.events.push(DeviceEvent {
             at: moment(now),
             // A drive that fails halts the machine.

@@ -9,7 +9,7 @@ use diskperf_catalogue::Reader;
 use diskperf_device::DeviceSpecification;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
-use diskperf_device::disk::spindle::{PERIOD_NS, Spindle, Turn};
+use diskperf_device::disk::spindle::{PERIOD_NS_RANGE, RotationAngle, Spindle};
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
@@ -45,17 +45,17 @@ pub struct MechanismSpecification {
 impl MechanismSpecification {
     /// Returns the mechanism with another rotational speed, rounded to 0.01 revolutions per minute,
     /// and with the given angle at time zero.
-    pub(crate) fn with_rotation(&self, rpm: f64, phase: Turn) -> Mechanism {
-        let rpm_min = 60e9 / PERIOD_NS.end();
+    pub(crate) fn with_rotation(&self, rpm: f64, phase: RotationAngle) -> Mechanism {
+        let rpm_min = 60e9 / PERIOD_NS_RANGE.end();
         let rpm = (rpm * 100.0).round() / 100.0;
-        let spindle = Spindle::of_rpm(rpm.max(rpm_min), phase);
+        let spindle = Spindle::from_rpm(rpm.max(rpm_min), phase);
         Mechanism::new(self.mechanics.clone(), spindle)
     }
 
     /// Returns the mechanism with its own rotational speed. Its first slot is under the heads at
     /// time zero.
     pub fn mechanism(&self) -> Mechanism {
-        self.with_rotation(self.rpm, Turn::ZERO)
+        self.with_rotation(self.rpm, RotationAngle::ZERO)
     }
 }
 

@@ -3,7 +3,7 @@
 //! a track's end.
 
 use super::{built, format, plain, zones};
-use diskperf_device::disk::layout::{LayoutError, Place};
+use diskperf_device::disk::layout::{LayoutError, SectorPosition};
 use diskperf_machine::hardware::mechanism::{
     Format, Geometry, GeometryError, HeadGroups, Revectored,
 };
@@ -14,7 +14,7 @@ fn refused(format: &Format) -> GeometryError {
     Geometry::new(format).expect_err("no drive")
 }
 
-fn at(place: Place) -> (u32, u32, u32) {
+fn at(place: SectorPosition) -> (u32, u32, u32) {
     (place.cylinder, place.head, place.sector)
 }
 
@@ -94,7 +94,7 @@ fn each_track_is_turned_against_the_one_before_it() {
         cylinder_skew: 8,
         ..format((cylinders, heads, spt), 1, 1)
     });
-    let starts: Vec<Place> = (0..u64::from(heads * cylinders))
+    let starts: Vec<SectorPosition> = (0..u64::from(heads * cylinders))
         .map(|track| drive.locate(track * u64::from(spt)))
         .collect();
     assert_eq!(starts[0].sector, 0);
@@ -119,7 +119,7 @@ fn a_group_of_heads_is_turned_once_more() {
         head_groups: Some(groups),
         ..format((cylinders, heads, spt), 1, 1)
     });
-    let starts: Vec<Place> = (0..u64::from(heads * cylinders))
+    let starts: Vec<SectorPosition> = (0..u64::from(heads * cylinders))
         .map(|track| drive.locate(track * u64::from(spt)))
         .collect();
     for pair in starts.windows(2) {
@@ -159,7 +159,7 @@ fn sectors_slip_past_a_bad_one() {
             "sector {sector}"
         );
     }
-    assert_eq!(slipped.run(2).sectors, 2, "up to the bad ones");
+    assert_eq!(slipped.run(2).sector_count, 2, "up to the bad ones");
     let beyond = refused(&slipping(vec![40]));
     assert_eq!(beyond, GeometryError::SlippedBeyondEnd(40));
     let none_left = refused(&slipping((0..40).collect()));
@@ -175,8 +175,8 @@ fn a_revectored_sector_is_elsewhere_and_alone() {
     };
     let moved = built(&revectoring(&[(15, 79)]));
     assert_eq!(at(moved.locate(15)), at(whole.locate(79)));
-    assert_eq!(moved.run(15).sectors, 1);
-    assert_eq!(moved.run(12).sectors, 3, "up to the one that moved");
+    assert_eq!(moved.run(15).sector_count, 1);
+    assert_eq!(moved.run(12).sector_count, 3, "up to the one that moved");
     for sector in [14, 16] {
         assert_eq!(at(moved.locate(sector)), at(whole.locate(sector)));
     }
@@ -216,7 +216,7 @@ fn impossible_shapes_are_refused() {
     assert!(
         matches!(
             order,
-            GeometryError::Layout(LayoutError::Order { zone: 1, .. })
+            GeometryError::Layout(LayoutError::ZonesOutOfOrder { zone: 1, .. })
         ),
         "{order}"
     );
@@ -356,9 +356,9 @@ proptest! {
     fn contiguous_sectors_follow_each_other(drive in any_geometry()) {
         for sector in 0..drive.sectors() {
             let run = drive.run(sector);
-            let place = run.place;
-            prop_assert!(run.sectors >= 1);
-            for step in 1..run.sectors {
+            let place = run.position;
+            prop_assert!(run.sector_count >= 1);
+            for step in 1..run.sector_count {
                 let next = drive.locate(sector + u64::from(step));
                 prop_assert_eq!((next.cylinder, next.head), (place.cylinder, place.head));
                 prop_assert_eq!(next.sector, (place.sector + step) % place.sectors_per_track);
@@ -418,7 +418,7 @@ fn bad_tracks_are_kept_as_tracks() {
     });
     let bad = 2 * 7_000 * sectors + 17;
     assert_eq!(at(drive.locate(bad)), at(whole.locate(bad + sectors)));
-    assert_eq!(drive.run(bad).sectors, 1);
+    assert_eq!(drive.run(bad).sector_count, 1);
     assert_eq!(drive.first_replacement_in(0..sectors), None);
     assert_eq!(drive.first_replacement_in(0..sectors + 1), Some(sectors));
     let last = 2 * tracks * sectors;

@@ -10,7 +10,7 @@ mod rotation;
 mod seek;
 
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
-use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
 use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Zone};
 use diskperf_sim::Time;
 
@@ -73,7 +73,7 @@ fn mechanics(geometry: Geometry) -> Mechanics {
 const EAGLE_RPM: f64 = 3961.0;
 
 fn drive(mechanics: Mechanics, rpm: f64) -> Mechanism {
-    Mechanism::new(mechanics, Spindle::of_rpm(rpm, Turn::ZERO))
+    Mechanism::new(mechanics, Spindle::from_rpm(rpm, RotationAngle::ZERO))
 }
 
 /// Asserts that two times are the same but for this many roundings to a

@@ -3,7 +3,7 @@
 
 use super::geometry::any_geometry;
 use super::{EAGLE_RPM, assert_near, built, drive, eagle, format, mechanics, plain};
-use diskperf_device::Busy;
+use diskperf_device::BusyTimes;
 use diskperf_machine::hardware::mechanism::{
     Format, Geometry, Mechanics, Mechanism, TransferTimes,
 };
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 /// Revolutions, as a number to compare with.
 fn revolutions(drive: &Mechanism, span: Time) -> f64 {
-    span.0 as f64 / drive.spindle().period().0 as f64
+    span.0 as f64 / drive.spindle().revolution_time().0 as f64
 }
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn a_transfer_is_way_latency_and_media() {
     let mut eagle = drive(eagle(), EAGLE_RPM);
     let per_cylinder = 20 * 48;
     // Commanded at a whole number of revolutions, 100 cylinders away.
-    let now = Time(eagle.spindle().period().0 * 3);
+    let now = Time(eagle.spindle().revolution_time().0 * 3);
     let seek = eagle.seek(100, false).seek;
     let mut other = drive(super::eagle(), EAGLE_RPM);
     let passage = other.transfer(now, 100 * per_cylinder + 10, 16, false);
@@ -214,7 +214,7 @@ fn each_part_of_the_way_is_where_it_belongs() {
         .map(Time::from_millis)
         .into_iter()
         .sum::<Time>();
-    assert_eq!(one.busy().positioning, positioning + Time(300_000));
+    assert_eq!(one.busy().positioning_time, positioning + Time(300_000));
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn a_transfer_that_is_cut_short_is_busy_for_less() {
     let cut = Time(passage.to_first_sector().0 + first);
     one.cut_short(cut);
     assert_eq!(one.last_transfer(), Some(cut));
-    assert_near(one.busy().transfer, Time(first), 1);
-    assert_eq!(one.busy().bytes, 512);
+    assert_near(one.busy().transfer_time, Time(first), 1);
+    assert_eq!(one.busy().transferred_bytes, 512);
 }
 
 /// Cut before it gets to the next cylinder, a transfer has not been there.
@@ -243,9 +243,11 @@ fn a_transfer_that_is_cut_short_has_gone_no_further() {
         one.cut_short(cut);
         assert_eq!(one.cylinder(), other.cylinder());
         let (busy, expected) = (one.busy(), other.busy());
-        assert_eq!(busy.positioning, expected.positioning);
-        assert_eq!(busy.bytes, expected.bytes);
-        let all = |busy: Busy| busy.positioning + busy.latency + busy.transfer;
+        assert_eq!(busy.positioning_time, expected.positioning_time);
+        assert_eq!(busy.transferred_bytes, expected.transferred_bytes);
+        let all = |busy: BusyTimes| {
+            busy.positioning_time + busy.rotational_latency_time + busy.transfer_time
+        };
         assert_eq!(all(busy), cut, "busy up to the cut, and no longer");
     }
 }
@@ -312,19 +314,19 @@ proptest! {
         let sum = parts(&passage).into_iter().sum::<Time>() + passage.transfer;
         prop_assert_eq!(sum, passage.total());
         let busy = one.busy();
-        prop_assert_eq!(busy.positioning + busy.latency + busy.transfer, sum);
+        prop_assert_eq!(busy.positioning_time + busy.rotational_latency_time + busy.transfer_time, sum);
         // Each of its sectors passes under the heads, on tracks that may
         // differ; no part is less than the fastest.
         let times = (0..one.geometry().cylinders()).map(|cylinder| one.slots_time(cylinder, count));
         let media = times.min().expect("a cylinder");
         // But for the two nanoseconds in which a sector is still caught.
         prop_assert!(passage.transfer + Time(2) >= media, "{:?} for {:?}", passage.transfer, media);
-        prop_assert!(passage.latency <= one.spindle().period());
+        prop_assert!(passage.latency <= one.spindle().revolution_time());
         // It ends where its last sector ends.
         let last = one.geometry().locate(from as u64 + u64::from(count) - 1);
         prop_assert_eq!(one.cylinder(), last.cylinder);
         let end = one.until_slot(Time(now) + passage.total(), (last.sector + 1) % last.sectors_per_track);
-        let late = one.spindle().period().0 - end.0;
+        let late = one.spindle().revolution_time().0 - end.0;
         prop_assert!(end.0 < 64 || late < 64 + 3 * u64::from(count), "{} ns off its slot", end.0);
         // And starts where its first one starts.
         let starts = Time(now) + passage.to_first_sector();

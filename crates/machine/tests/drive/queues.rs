@@ -4,7 +4,7 @@
 
 use super::queueing::{Load, Measured, Service, Station};
 use super::{EAGLE_RPM, drive, eagle};
-use diskperf_device::Busy;
+use diskperf_device::BusyTimes;
 use diskperf_sim::Time;
 
 const REQUESTS: u64 = 200_000;
@@ -16,7 +16,7 @@ fn random_reads() -> Service {
     }
 }
 
-fn busy(service: &Service) -> Busy {
+fn busy(service: &Service) -> BusyTimes {
     match service {
         Service::Random { drive, .. } => drive.busy(),
         Service::Constant(_) => panic!("a constant is no drive"),
@@ -74,7 +74,7 @@ fn a_random_read_is_seek_half_a_revolution_and_its_sectors() {
     let (measured, service) = Station::new(random_reads(), Load::Closed(1), 1).run(REQUESTS);
     assert_laws(&measured);
     let drive = drive(eagle(), EAGLE_RPM);
-    let period = drive.spindle().period().0 as f64;
+    let period = drive.spindle().revolution_time().0 as f64;
     // One of 842 requests finds the arm where it wants it; a third of a block
     // crosses a track's end, where nothing is lost without skew.
     let seek = 18e6 * (1.0 - 1.0 / 842.0);
@@ -86,10 +86,13 @@ fn a_random_read_is_seek_half_a_revolution_and_its_sectors() {
     );
     let busy = busy(&service);
     let each = |time: Time| time.0 as f64 / REQUESTS as f64;
-    assert_close(each(busy.positioning), seek, 0.005);
-    assert_close(each(busy.latency), period / 2.0, 0.005);
-    assert_close(each(busy.transfer), transfer, 1e-6);
-    assert_eq!((busy.transfers, busy.bytes), (REQUESTS, REQUESTS * 8192));
+    assert_close(each(busy.positioning_time), seek, 0.005);
+    assert_close(each(busy.rotational_latency_time), period / 2.0, 0.005);
+    assert_close(each(busy.transfer_time), transfer, 1e-6);
+    assert_eq!(
+        (busy.transfer_count, busy.transferred_bytes),
+        (REQUESTS, REQUESTS * 8192)
+    );
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn utilisation_is_busy_time_by_elapsed() {
         let (measured, service) = Station::new(random_reads(), load, 1).run(REQUESTS);
         assert_laws(&measured);
         let busy = busy(&service);
-        let total = busy.positioning + busy.latency + busy.transfer;
+        let total = busy.positioning_time + busy.rotational_latency_time + busy.transfer_time;
         assert_eq!(
             u128::from(total.0),
             measured.service,

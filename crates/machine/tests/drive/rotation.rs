@@ -2,7 +2,7 @@
 //! slots of a track do not fill a revolution.
 
 use super::{EAGLE_RPM, built, drive, format, mechanics};
-use diskperf_device::disk::spindle::{Spindle, Turn};
+use diskperf_device::disk::spindle::{RotationAngle, Spindle};
 use diskperf_machine::hardware::mechanism::{Format, Mechanism};
 use diskperf_sim::Time;
 use proptest::prelude::*;
@@ -20,10 +20,10 @@ fn one_cylinder(slots: u32, gap: f64, spindle: Spindle) -> Mechanism {
 fn drives_turn_for_themselves() {
     // 0.3 % slower, and a quarter ahead at the start.
     let (fast, slow) = (EAGLE_RPM, EAGLE_RPM * 0.997);
-    let quarter = Turn::of_revolutions(0.25);
+    let quarter = RotationAngle::from_revolutions(0.25);
     for slots in [48, 480] {
-        let one = one_cylinder(slots, 0.0, Spindle::of_rpm(fast, Turn::ZERO));
-        let other = one_cylinder(slots, 0.0, Spindle::of_rpm(slow, quarter));
+        let one = one_cylinder(slots, 0.0, Spindle::from_rpm(fast, RotationAngle::ZERO));
+        let other = one_cylinder(slots, 0.0, Spindle::from_rpm(slow, quarter));
         let ahead = |at: f64| {
             let at = Time(at as u64);
             (other.slot_under_head(at) + slots - one.slot_under_head(at)) % slots
@@ -40,8 +40,8 @@ fn drives_turn_for_themselves() {
 #[test]
 fn slots_of_a_track_fill_a_revolution() {
     for (rpm, slots) in [(EAGLE_RPM, 48), (3600.0, 52), (3600.0, 17)] {
-        let drive = one_cylinder(slots, 0.0, Spindle::of_rpm(rpm, Turn::ZERO));
-        let period = drive.spindle().period();
+        let drive = one_cylinder(slots, 0.0, Spindle::from_rpm(rpm, RotationAngle::ZERO));
+        let period = drive.spindle().revolution_time();
         super::assert_near(drive.slots_time(0, slots), period, 1);
         let revolutions = 4_000_000_000 / slots;
         let long = drive.slots_time(0, revolutions * slots).0 as f64;
@@ -56,8 +56,8 @@ fn slots_of_a_track_fill_a_revolution() {
 
 #[test]
 fn the_gap_before_the_index_is_no_sectors() {
-    let mut drive = one_cylinder(17, 0.1, Spindle::of_rpm(3600.0, Turn::ZERO));
-    let period = drive.spindle().period();
+    let mut drive = one_cylinder(17, 0.1, Spindle::from_rpm(3600.0, RotationAngle::ZERO));
+    let period = drive.spindle().revolution_time();
     let gap = Time(period.0 / 10);
     super::assert_near(drive.slots_time(0, 17) + gap, period, 2);
     let within = drive.slots_time(0, 17) + Time(gap.0 / 2);
@@ -66,7 +66,7 @@ fn the_gap_before_the_index_is_no_sectors() {
     // From the end of the last sector to the first is the gap, and nothing else.
     let last = drive.transfer(Time::ZERO, 16, 1, false).total();
     super::assert_near(drive.until_slot(last, 0), gap, 2);
-    let without = one_cylinder(17, 0.0, Spindle::of_rpm(3600.0, Turn::ZERO));
+    let without = one_cylinder(17, 0.0, Spindle::from_rpm(3600.0, RotationAngle::ZERO));
     assert_eq!(without.until_slot(period, 0), Time::ZERO);
 }
 
@@ -85,7 +85,7 @@ fn a_whole_track_takes_a_revolution_wherever_it_starts() {
         let passage = drive.transfer(Time::ZERO, 17, 17, false);
         let passed = Time((passage.total() - passage.to_first_sector()).0);
         let gap = if skew == 0 { 3 } else { 0 };
-        let exact = Time(drive.spindle().period().0 * (10 - gap) / 10);
+        let exact = Time(drive.spindle().revolution_time().0 * (10 - gap) / 10);
         super::assert_near(passed, exact, 40);
     }
 }
@@ -99,9 +99,9 @@ proptest! {
         phase in any::<u64>(),
         (slots, slot) in (3_u32..200).prop_flat_map(|slots| (Just(slots), 0..slots)),
     ) {
-        let drive = one_cylinder(slots, 0.0, Spindle::of_rpm(rpm, Turn(phase)));
+        let drive = one_cylinder(slots, 0.0, Spindle::from_rpm(rpm, RotationAngle(phase)));
         let wait = drive.until_slot(Time(now), slot);
-        prop_assert!(wait <= drive.spindle().period());
+        prop_assert!(wait <= drive.spindle().revolution_time());
         prop_assert_eq!(drive.slot_under_head(Time(now) + wait + Time(1)), slot);
         if wait.0 > 1 {
             let before = drive.slot_under_head(Time(now + wait.0 - 2));

@@ -29,5 +29,9 @@ fn random_cylinders_are_a_third_of_the_stroke_apart() {
     // The data sheet's average leaves out the pairs that need no seek.
     let mean = way as f64 / moves as f64;
     assert!((mean / 18e6 - 1.0).abs() < 0.005, "{mean} ns for a seek");
-    assert_eq!(arm.busy().positioning, Time(way), "all of it is booked");
+    assert_eq!(
+        arm.busy().positioning_time,
+        Time(way),
+        "all of it is booked"
+    );
 }

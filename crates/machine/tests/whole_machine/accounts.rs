@@ -65,7 +65,7 @@ fn requests_and_drives_are_busy_for_what_they_were() {
         // Bytes in are bytes out, at the drive as at the kernel.
         let sectors = drive.read_sectors + drive.written_sectors;
         assert_eq!(
-            (busy.transfers, busy.bytes),
+            (busy.transfer_count, busy.transferred_bytes),
             (drive.requests, sectors * 512)
         );
         assert!(drive.read_sectors >= 500 * 16 && drive.read_sectors < 500 * 16 + 400);
@@ -81,25 +81,25 @@ fn requests_and_drives_are_busy_for_what_they_were() {
                 .slots(0),
         );
         let media = sectors as f64 / slots * period;
-        let transfer = busy.transfer.0 as f64;
+        let transfer = busy.transfer_time.0 as f64;
         assert!(
             (transfer / media - 1.0).abs() < 1e-3,
             "{transfer} of {media} ns"
         );
         // The spans of all requests are their times, to the nanosecond.
         assert_eq!(statistics.stages.iter().sum::<u64>(), drive.response.0);
-        let all = busy.positioning + busy.latency + busy.transfer;
+        let all = busy.positioning_time + busy.rotational_latency_time + busy.transfer_time;
         assert!(all <= machine.now(), "one thing at a time");
         // Blocks of the Eagle lie within a cylinder, so that arms only move
         // before them; some of the RA81's do not.
         let seeks = statistics.stages[Stage::Seek.index()];
         if system == SC780 {
             assert_eq!(
-                seeks, busy.positioning.0,
+                seeks, busy.positioning_time.0,
                 "arms move for requests and nothing else"
             );
         } else {
-            assert!(seeks <= busy.positioning.0);
+            assert!(seeks <= busy.positioning_time.0);
         }
     }
 }

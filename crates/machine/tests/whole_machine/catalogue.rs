@@ -35,7 +35,7 @@ fn drives_hold_and_move_what_is_printed() {
         // A track's data, each revolution.
         let mechanism = drive.mechanism().expect("a disk").mechanism();
         let track = f64::from(geometry.sectors_per_track(0)) / 2.0;
-        let rate = track / mechanism.spindle().period().seconds();
+        let rate = track / mechanism.spindle().revolution_time().seconds();
         assert!(
             (rate - kb_per_s).abs() < 1.0,
             "{name}: {rate} of {kb_per_s} KB/s"
@@ -60,7 +60,7 @@ fn arms_move_as_printed() {
             .geometry
             .cylinders()
             - 1;
-        let modelled = [seek.time(1), seek.average(), seek.time(far)];
+        let modelled = [seek.time_over(1), seek.average_time(), seek.time_over(far)];
         for (one, other) in modelled.iter().zip(printed) {
             assert!((one.millis() - other).abs() < 1e-5, "{name}: {modelled:?}");
         }
@@ -74,7 +74,7 @@ fn sectors_take_as_long_as_printed() {
     let times = |name: &str| {
         let drive = entry(name);
         let mut drive = drive.mechanism().expect("a disk").mechanism();
-        let period = drive.spindle().period();
+        let period = drive.spindle().revolution_time();
         let sector = drive.transfer(Time::ZERO, 0, 1, false).transfer;
         (period.millis(), sector.millis())
     };

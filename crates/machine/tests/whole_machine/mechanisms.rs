@@ -252,12 +252,19 @@ fn a_transfer_with_late_data_is_done_again() {
     let needed = (drive.read_sectors + drive.written_sectors) * 512;
     // Of 16 sectors one or more are late in 15 % of the transfers that write: no
     // process runs here while one reads.
-    let (written, repeated) = (drive.written_sectors / 16, busy.transfers - drive.requests);
+    let (written, repeated) = (
+        drive.written_sectors / 16,
+        busy.transfer_count - drive.requests,
+    );
     assert!(
         repeated * 100 > written * 10,
         "{repeated} repeated of {written} written"
     );
-    assert!(busy.bytes > needed, "{} of {needed} bytes", busy.bytes);
+    assert!(
+        busy.transferred_bytes > needed,
+        "{} of {needed} bytes",
+        busy.transferred_bytes
+    );
     assert!(stage(&machine, Stage::MissedRevolution(Deadline::DataLate)) > 0);
 }
 
@@ -312,7 +319,8 @@ fn each_drive_turns_slower_than_the_one_before_it() {
         });
     }
     let busy = machine.drives_busy();
-    let per_byte = |drive: usize| busy[drive].transfer.0 as f64 / busy[drive].bytes as f64;
+    let per_byte =
+        |drive: usize| busy[drive].transfer_time.0 as f64 / busy[drive].transferred_bytes as f64;
     let slower = per_byte(1) / per_byte(0);
     assert!((slower - 1.0 / 0.99).abs() < 1e-4, "{slower}");
 }

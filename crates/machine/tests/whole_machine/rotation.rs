@@ -61,7 +61,7 @@ impl Reading {
     }
 
     fn period(&self) -> Time {
-        self.drive().spindle().period()
+        self.drive().spindle().revolution_time()
     }
 
     /// How long each block but the first took.

@@ -1,38 +1,38 @@
 //! Random workloads. The draw determines the number and kind of simultaneous programs, their
 //! distance, the use of the file system, the sequence and size of calls, and the share of writes.
 
-use super::workload::{Part, Workload};
+use super::workload::{AdaptiveWorkload, WorkloadPart};
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::{MIB, format_size};
 
-const CYLINDERS: u64 = 620;
+const CYLINDER_COUNT: u64 = 620;
 const CYLINDER_SECTORS: u64 = 27 * 67;
 const PARTITION_CYLINDERS: u64 = 80;
 
 /// Bytes that a sequential program transfers, and requests that a random one makes: a few seconds
 /// of either.
-const SEQUENCE_BYTES: u64 = 4 * MIB;
-const RANDOM_REQUESTS: u64 = 240;
+const SEQUENTIAL_BYTES: u64 = 4 * MIB;
+const RANDOM_REQUEST_COUNT: u64 = 240;
 const TREE_BYTES: u64 = 12 * MIB;
 
 /// Draws `count` random workloads. Equal seeds give equal workloads.
-pub fn drawn(seed: u64, count: usize) -> Vec<Workload> {
+pub fn draw_workloads(seed: u64, count: usize) -> Vec<AdaptiveWorkload> {
     (0..count)
         .map(|number| {
             let mut stream = Streams::new(seed).stream(&format!("workload {number}"));
-            workload(&mut stream, number)
+            draw_workload(&mut stream, number)
         })
         .collect()
 }
 
-fn pick<'a, T: ?Sized>(stream: &mut Stream, of: &[&'a T]) -> &'a T {
+fn pick_one<'a, T: ?Sized>(stream: &mut Stream, of: &[&'a T]) -> &'a T {
     of[stream.below(of.len() as u64) as usize]
 }
 
-fn workload(stream: &mut Stream, number: usize) -> Workload {
+fn draw_workload(stream: &mut Stream, number: usize) -> AdaptiveWorkload {
     let raw = stream.chance(0.5);
     let volumes = 1 + stream.below(3);
-    let slot = CYLINDERS / volumes;
+    let slot = CYLINDER_COUNT / volumes;
     let mut partitions = Vec::new();
     let mut parts = Vec::new();
     let mut names = Vec::new();
@@ -40,7 +40,7 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
         let cylinder = volume * slot + stream.below(slot - PARTITION_CYLINDERS);
         let sectors = PARTITION_CYLINDERS * CYLINDER_SECTORS;
         partitions.push(format!("[{cylinder}, {sectors}]"));
-        let (part, name) = part(stream, raw);
+        let (part, name) = draw_part(stream, raw);
         parts.push(part);
         names.push(name);
     }
@@ -48,7 +48,7 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
     if raw {
         settings.push("filesystem=none".to_owned());
     }
-    Workload {
+    AdaptiveWorkload {
         name: format!(
             "{}. {}: {}",
             number + 1,
@@ -56,23 +56,23 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
             names.join(" + ")
         ),
         settings,
-        other: false,
+        has_other_volume: false,
         phases: vec![parts],
-        counts_first: false,
+        counts_first_phase: false,
     }
 }
 
-fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
-    let think_ns = *pick(stream, &[&"0", &"0", &"2000000", &"10000000"]);
+fn draw_part(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+    let think_ns = *pick_one(stream, &[&"0", &"0", &"2000000", &"10000000"]);
     let (mut part, mut name) = match stream.below(10) {
-        0..=2 => sequential(stream, raw),
-        3..=4 => scan(stream, raw),
-        5..=7 => random(stream),
-        8 if raw => copied(stream),
-        8 => fsck(stream),
+        0..=2 => draw_sequential(stream, raw),
+        3..=4 => draw_scan(stream, raw),
+        5..=7 => draw_random(stream),
+        8 if raw => draw_copy(stream),
+        8 => draw_fsck(stream),
         _ => match stream.chance(0.5) {
-            true => copied(stream),
-            false => rewritten(stream),
+            true => draw_copy(stream),
+            false => draw_rewrite(stream),
         },
     };
     if think_ns != "0" {
@@ -84,38 +84,38 @@ fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
     (part, name)
 }
 
-fn call_bytes(stream: &mut Stream, raw: bool) -> &'static str {
+fn draw_call_bytes(stream: &mut Stream, raw: bool) -> &'static str {
     match raw {
-        true => pick(stream, &["2048", "4096", "8192", "16384", "34304", "65536"]),
-        false => pick(stream, &["1024", "4096", "8192", "16384"]),
+        true => pick_one(stream, &["2048", "4096", "8192", "16384", "34304", "65536"]),
+        false => pick_one(stream, &["1024", "4096", "8192", "16384"]),
     }
 }
 
-fn sequential(stream: &mut Stream, raw: bool) -> (Part, String) {
-    let call_bytes = call_bytes(stream, raw);
+fn draw_sequential(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+    let call_bytes = draw_call_bytes(stream, raw);
     let parameters = [("call_bytes", call_bytes), ("destination", "null")];
-    let part = Part::new("copy", SEQUENCE_BYTES, &parameters);
+    let part = WorkloadPart::new("copy", SEQUENTIAL_BYTES, &parameters);
     (part, format!("read by {call_bytes}"))
 }
 
-fn scan(stream: &mut Stream, raw: bool) -> (Part, String) {
-    let call_bytes = call_bytes(stream, raw);
-    let readers = *pick(stream, &[&"2", &"3", &"4"]);
-    let areas = *pick(stream, &[&"same", &"different"]);
-    let offset_ms = *pick(stream, &[&"0", &"100", &"500"]);
+fn draw_scan(stream: &mut Stream, raw: bool) -> (WorkloadPart, String) {
+    let call_bytes = draw_call_bytes(stream, raw);
+    let readers = *pick_one(stream, &[&"2", &"3", &"4"]);
+    let areas = *pick_one(stream, &[&"same", &"different"]);
+    let offset_ms = *pick_one(stream, &[&"0", &"100", &"500"]);
     let parameters = [
         ("call_bytes", call_bytes),
         ("readers", readers),
         ("areas", areas),
         ("offset_ms", offset_ms),
     ];
-    let part = Part::new("scan", SEQUENCE_BYTES / 4, &parameters);
+    let part = WorkloadPart::new("scan", SEQUENTIAL_BYTES / 4, &parameters);
     let name = format!("{readers} readers of {areas} areas by {call_bytes}, {offset_ms} ms apart");
     (part, name)
 }
 
-fn random(stream: &mut Stream) -> (Part, String) {
-    let (sizes, mean_bytes) = *pick(
+fn draw_random(stream: &mut Stream) -> (WorkloadPart, String) {
+    let (sizes, mean_bytes) = *pick_one(
         stream,
         &[
             &("2048:1", 2048),
@@ -124,10 +124,10 @@ fn random(stream: &mut Stream) -> (Part, String) {
             &("1024:2,8192:1,32768:1", 10_752),
         ],
     );
-    let write_share = *pick(stream, &[&"0", &"0", &"0.2", &"0.5"]);
-    let local_share = *pick(stream, &[&"0", &"0.5", &"0.9"]);
-    let local_bytes = *pick(stream, &[&"16K", &"64K", &"1M"]);
-    let area_bytes = *pick(stream, &[&MIB, &(4 * MIB), &(12 * MIB)]);
+    let write_share = *pick_one(stream, &[&"0", &"0", &"0.2", &"0.5"]);
+    let local_share = *pick_one(stream, &[&"0", &"0.5", &"0.9"]);
+    let local_bytes = *pick_one(stream, &[&"16K", &"64K", &"1M"]);
+    let area_bytes = *pick_one(stream, &[&MIB, &(4 * MIB), &(12 * MIB)]);
     let area = area_bytes.to_string();
     let parameters = [
         ("sizes", sizes),
@@ -137,7 +137,7 @@ fn random(stream: &mut Stream) -> (Part, String) {
         ("area_bytes", area.as_str()),
         ("align_bytes", "1024"),
     ];
-    let part = Part::new("random_mix", RANDOM_REQUESTS * mean_bytes, &parameters);
+    let part = WorkloadPart::new("random_mix", RANDOM_REQUEST_COUNT * mean_bytes, &parameters);
     let name = format!(
         "at random {sizes} in {}, {write_share} writes, {local_share} within {local_bytes}",
         format_size(area_bytes)
@@ -145,23 +145,23 @@ fn random(stream: &mut Stream) -> (Part, String) {
     (part, name)
 }
 
-fn copied(stream: &mut Stream) -> (Part, String) {
-    let call_bytes = *pick(stream, &[&"8192", &"16384", &"34304"]);
+fn draw_copy(stream: &mut Stream) -> (WorkloadPart, String) {
+    let call_bytes = *pick_one(stream, &[&"8192", &"16384", &"34304"]);
     let parameters = [("call_bytes", call_bytes), ("destination", "same")];
-    let part = Part::new("copy", SEQUENCE_BYTES / 2, &parameters);
+    let part = WorkloadPart::new("copy", SEQUENTIAL_BYTES / 2, &parameters);
     (part, format!("copied by {call_bytes}"))
 }
 
-fn rewritten(stream: &mut Stream) -> (Part, String) {
-    let call_bytes = *pick(stream, &[&"4096", &"8192", &"16384"]);
+fn draw_rewrite(stream: &mut Stream) -> (WorkloadPart, String) {
+    let call_bytes = *pick_one(stream, &[&"4096", &"8192", &"16384"]);
     let parameters = [("call_bytes", call_bytes)];
-    let part = Part::new("rewrite_8192", SEQUENCE_BYTES / 2, &parameters);
+    let part = WorkloadPart::new("rewrite_8192", SEQUENTIAL_BYTES / 2, &parameters);
     (part, format!("written over by {call_bytes}"))
 }
 
-fn fsck(stream: &mut Stream) -> (Part, String) {
-    let checkers = *pick(stream, &[&"1", &"2"]);
+fn draw_fsck(stream: &mut Stream) -> (WorkloadPart, String) {
+    let checkers = *pick_one(stream, &[&"1", &"2"]);
     let parameters = [("checkers", checkers), ("offset_ms", "1000")];
-    let part = Part::new("fsck", TREE_BYTES, &parameters);
+    let part = WorkloadPart::new("fsck", TREE_BYTES, &parameters);
     (part, format!("{checkers} fsck"))
 }

@@ -1,34 +1,37 @@
 //! Fixed settings of one workload. Each setting that can have an effect runs once.
 
-use super::{CacheStatistics, Chooser, Hint, Policies, Policy, Rig, Took, Workload};
+use super::{
+    AccessHint, AdaptiveRig, AdaptiveWorkload, CacheStatistics, Policy, PolicyByClass,
+    PolicyChooser, WorkloadTimes,
+};
 use crate::error::LaboratoryError;
 
 /// Read-ahead distances of the search, in sectors: those of Zachariassen 1987 and some in between.
-pub const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
+pub const LOOK_DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 
 /// Results of one workload with each fixed setting tried so far.
-pub struct Fixed {
-    rig: Rig,
-    known: Vec<(Policies, Took)>,
+pub struct FixedPolicyRuns {
+    rig: AdaptiveRig,
+    known_times: Vec<(PolicyByClass, WorkloadTimes)>,
 }
 
-impl Fixed {
+impl FixedPolicyRuns {
     /// Creates an empty collection of results for the workload of a rig.
-    pub fn new(rig: Rig) -> Self {
+    pub fn new(rig: AdaptiveRig) -> Self {
         Self {
             rig,
-            known: Vec::new(),
+            known_times: Vec::new(),
         }
     }
 
     /// Workload whose results are collected here.
-    pub fn workload(&self) -> &Workload {
+    pub fn workload(&self) -> &AdaptiveWorkload {
         &self.rig.workload
     }
 
     /// Number of modelled machines that have run.
-    pub fn runs(&self) -> usize {
-        self.known.len()
+    pub fn run_count(&self) -> usize {
+        self.known_times.len()
     }
 
     /// Returns the elapsed times with these policies. A known result is reused if its run never did
@@ -36,16 +39,19 @@ impl Fixed {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Rig::run`].
-    pub fn took(&mut self, policies: Policies) -> Result<Took, LaboratoryError> {
-        let same = |(other, took): &&(Policies, Took)| {
-            effective(policies, &took.seen) == effective(*other, &took.seen)
+    /// Returns the errors of [`AdaptiveRig::run`].
+    pub fn times_with(
+        &mut self,
+        policies: PolicyByClass,
+    ) -> Result<WorkloadTimes, LaboratoryError> {
+        let same = |(other, took): &&(PolicyByClass, WorkloadTimes)| {
+            effective_policies(policies, &took.seen) == effective_policies(*other, &took.seen)
         };
-        if let Some((_, took)) = self.known.iter().find(same) {
+        if let Some((_, took)) = self.known_times.iter().find(same) {
             return Ok(*took);
         }
-        let took = self.rig.run(Chooser::Driver(policies))?;
-        self.known.push((policies, took));
+        let took = self.rig.run_workload(PolicyChooser::Driver(policies))?;
+        self.known_times.push((policies, took));
         Ok(took)
     }
 
@@ -54,16 +60,16 @@ impl Fixed {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Rig::run`].
-    pub fn by_class(
+    /// Returns the errors of [`AdaptiveRig::run`].
+    pub fn best_by_class(
         &mut self,
-        (policy, took): (Policy, Took),
-    ) -> Result<(Policies, Took), LaboratoryError> {
-        let seconds = took.counted_s(self.workload());
-        let start = ([policy; Hint::ALL.len()], (seconds, took));
-        let (policies, (_, took)) = descend(start, |policies| {
-            let took = self.took(policies)?;
-            Ok((took.counted_s(self.workload()), took))
+        (policy, took): (Policy, WorkloadTimes),
+    ) -> Result<(PolicyByClass, WorkloadTimes), LaboratoryError> {
+        let seconds = took.counted_seconds(self.workload());
+        let start = ([policy; AccessHint::ALL.len()], (seconds, took));
+        let (policies, (_, took)) = descend_coordinates(start, |policies| {
+            let took = self.times_with(policies)?;
+            Ok((took.counted_seconds(self.workload()), took))
         })?;
         Ok((policies, took))
     }
@@ -71,15 +77,15 @@ impl Fixed {
 
 /// Searches by access class for policies with a minimal measure, until no change of one class
 /// reduces it. The first member of the measure is minimized.
-pub(super) fn descend<T: Copy>(
-    start: (Policies, (f64, T)),
-    mut measure: impl FnMut(Policies) -> Result<(f64, T), LaboratoryError>,
-) -> Result<(Policies, (f64, T)), LaboratoryError> {
+pub(super) fn descend_coordinates<T: Copy>(
+    start: (PolicyByClass, (f64, T)),
+    mut measure: impl FnMut(PolicyByClass) -> Result<(f64, T), LaboratoryError>,
+) -> Result<(PolicyByClass, (f64, T)), LaboratoryError> {
     let mut best = start;
     loop {
         let here = best;
-        for class in Hint::ALL {
-            for step in steps(here.0[class as usize]) {
+        for class in AccessHint::ALL {
+            for step in neighbour_policies(here.0[class as usize]) {
                 let mut policies = here.0;
                 policies[class as usize] = step;
                 let measured = measure(policies)?;
@@ -95,8 +101,8 @@ pub(super) fn descend<T: Copy>(
 }
 
 /// Policies that differ from the given one in one bit or in the distance.
-fn steps(policy: Policy) -> Vec<Policy> {
-    let all = Policy::all(&DISTANCES).into_iter();
+fn neighbour_policies(policy: Policy) -> Vec<Policy> {
+    let all = Policy::all(&LOOK_DISTANCES).into_iter();
     all.filter(|other| {
         let (mut one, mut other) = (policy, *other);
         let distance = usize::from(one.ahead_sectors != other.ahead_sectors);
@@ -108,7 +114,7 @@ fn steps(policy: Policy) -> Vec<Policy> {
 }
 
 /// Reduces policies to the parts that can have an effect in a run with these statistics.
-fn effective(policies: Policies, seen: &[CacheStatistics; 3]) -> Policies {
+fn effective_policies(policies: PolicyByClass, seen: &[CacheStatistics; 3]) -> PolicyByClass {
     let writes = seen.iter().any(|class| class.writes > 0);
     let choices = seen.iter().any(|class| class.choices > 0);
     let mut shows = policies.map(|policy| policy.effective(writes, choices));

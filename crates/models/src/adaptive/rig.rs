@@ -1,13 +1,13 @@
 //! Rig that runs a workload on modelled machines, as often as wanted.
 
-use super::{Chooser, Part, Took, Workload};
+use super::{AdaptiveWorkload, PolicyChooser, WorkloadPart, WorkloadTimes};
 use crate::error::LaboratoryError;
-use crate::measured::{Task, together};
-use crate::model::bench::{Bench, Usage};
-use crate::model::computer::Computer;
-use crate::model::settings;
-use crate::observer::Nobody;
-use crate::rig::Rig as _;
+use crate::measured::{JobTask, merge_repetitions};
+use crate::model::bench::{BenchUsage, ModelBench};
+use crate::model::computer::ModelComputer;
+use crate::model::parse_settings;
+use crate::observer::SilentObserver;
+use crate::rig::MeasurementRig as _;
 use diskperf_battery::Medium;
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::parts;
@@ -17,19 +17,19 @@ use diskperf_timeline::CacheMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const SYSTEM: &str = "sun3-rimfire-2344";
+const MODEL_SYSTEM: &str = "sun3-rimfire-2344";
 
 const MACHINE_SEED: u64 = 1987;
 
 /// A workload, and the computer that runs it.
-pub struct Rig {
+pub struct AdaptiveRig {
     /// Workload that the machines of this rig run.
-    pub workload: Workload,
-    computer: Computer,
+    pub workload: AdaptiveWorkload,
+    computer: ModelComputer,
     stop: Arc<AtomicBool>,
 }
 
-impl Rig {
+impl AdaptiveRig {
     /// Reads the computer for a workload.
     ///
     /// # Errors
@@ -38,10 +38,14 @@ impl Rig {
     /// fit it.
     pub fn new(
         catalogue: &Catalogue,
-        workload: &Workload,
+        workload: &AdaptiveWorkload,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, LaboratoryError> {
-        let computer = Computer::read(catalogue, SYSTEM, &settings(&workload.settings)?)?;
+        let computer = ModelComputer::read_catalogue(
+            catalogue,
+            MODEL_SYSTEM,
+            &parse_settings(&workload.settings)?,
+        )?;
         for part in workload.phases.iter().flatten() {
             part.program.check(part.size_bytes)?;
         }
@@ -57,52 +61,60 @@ impl Rig {
     /// # Errors
     ///
     /// Returns the error of a program, or that of an end by the user.
-    pub fn run(&self, chooser: Chooser) -> Result<Took, LaboratoryError> {
+    pub fn run_workload(&self, chooser: PolicyChooser) -> Result<WorkloadTimes, LaboratoryError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
         }
         let mut specification = self.computer.specification.clone();
-        choose(&mut specification, chooser);
-        let usage = Usage {
-            other: self.workload.other,
-            ..Usage::of((SYSTEM, self.workload.volumes()), MACHINE_SEED, &self.stop)
+        set_policies(&mut specification, chooser);
+        let usage = BenchUsage {
+            has_other_volume: self.workload.has_other_volume,
+            ..BenchUsage::for_system(
+                (MODEL_SYSTEM, self.workload.volume_count()),
+                MACHINE_SEED,
+                &self.stop,
+            )
         };
-        let bench = Bench::build(&specification, usage)?;
+        let bench = ModelBench::build(&specification, usage)?;
         let mut passes_s = [0.0; 2];
         for pass in &mut passes_s {
             for phase in &self.workload.phases {
-                *pass += self.phase(&bench, phase)?;
+                *pass += self.run_phase(&bench, phase)?;
             }
         }
         let &[(_, seen)] = &bench.machine.caches()[..] else {
             panic!("the Rimfire's is the only cache")
         };
-        Ok(Took { passes_s, seen })
+        Ok(WorkloadTimes { passes_s, seen })
     }
 
     /// Runs simultaneous programs, each on a volume of its own. Returns the seconds until all have
     /// ended.
-    fn phase(&self, bench: &Bench, parts: &[Part]) -> Result<f64, LaboratoryError> {
+    fn run_phase(
+        &self,
+        bench: &ModelBench,
+        parts: &[WorkloadPart],
+    ) -> Result<f64, LaboratoryError> {
         let asked = match self.computer.medium() {
             Medium::Device => CacheMode::Direct,
             Medium::Directory | Medium::File => CacheMode::Cold,
         };
-        let tasks = (0..).zip(parts).map(|(volume, part)| Task {
+        let tasks = (0..).zip(parts).map(|(volume, part)| JobTask {
             title: "a workload",
             program: &part.program,
-            cache: part.program.cache_mode(asked),
+            cache_mode: part.program.cache_mode(asked),
             size_bytes: part.size_bytes,
-            drive: Some(volume),
-            fails_alone: false,
+            drive_index: Some(volume),
+            keeps_others_on_failure: false,
         });
-        let assignments = bench.assignments(&tasks.collect::<Vec<_>>());
+        let assignments = bench.list_assignments(&tasks.collect::<Vec<_>>());
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
-        let repetitions = bench.run((&assignments, &moved), &mut Nobody)?;
-        Ok(together(&repetitions).elapsed().seconds())
+        let repetitions = bench.run_assignments((&assignments, &moved), &mut SilentObserver)?;
+        Ok(merge_repetitions(&repetitions).elapsed().seconds())
     }
 }
 
-fn choose(specification: &mut Specification, chooser: Chooser) {
+fn set_policies(specification: &mut Specification, chooser: PolicyChooser) {
     let Software::Unix(unix) = &mut specification.software else {
         panic!("a Sun runs UNIX")
     };
@@ -119,7 +131,7 @@ fn choose(specification: &mut Specification, chooser: Chooser) {
         panic!("the Rimfire keeps sectors")
     };
     match chooser {
-        Chooser::Driver(chosen) => *policies = chosen,
-        Chooser::Controller => *adaptive = true,
+        PolicyChooser::Driver(chosen) => *policies = chosen,
+        PolicyChooser::Controller => *adaptive = true,
     }
 }

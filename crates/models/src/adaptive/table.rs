@@ -1,10 +1,10 @@
 //! Page with the comparison of adaptive and fixed settings.
 
-use super::{OverAll, Policies, Policy, Row, Set, Took};
+use super::{BestOverAll, Policy, PolicyByClass, SetRow, WorkloadSet, WorkloadTimes};
 use std::fmt::Write;
 
 /// Introductory text of the page with the comparison.
-pub const PREAMBLE: &str = "\
+pub const TABLE_PREAMBLE: &str = "\
 # A controller that chooses its cache bits by itself
 
 Made by `bench/adaptive`, never by hand. On the modelled `sun3-rimfire-2344`, each
@@ -24,77 +24,77 @@ the same of the first pass, in which it had everything to learn.
 
 /// Formats a section of the page: the results of each workload, and the setting that is best for
 /// all of them.
-pub fn table(title: &str, set: &Set) -> String {
+pub fn render_table(title: &str, set: &WorkloadSet) -> String {
     let mut page = format!("## {title}\n\n");
     page += "| workload | adaptive, s | best for all classes, s | | best by class, s | | of the best | at first |\n";
     page += "|---|---:|---:|---|---:|---|---:|---:|\n";
     for row in &set.rows {
-        page += &line(row);
+        page += &render_line(row);
     }
-    let OverAll {
+    let BestOverAll {
         policy,
-        ratio,
+        time_ratio: ratio,
         by_class: searched,
-    } = &set.over_all;
-    let least = set
-        .rows
-        .iter()
-        .min_by(|one, other| one.share_of_best().total_cmp(&other.share_of_best()));
+    } = &set.best_over_all;
+    let least = set.rows.iter().min_by(|one, other| {
+        one.share_of_best_policy()
+            .total_cmp(&other.share_of_best_policy())
+    });
     if let Some(least) = least {
         let _ = write!(
             page,
             "\nLeast of the best: {}, {}. ",
-            percent(least.share_of_best()),
+            format_percent(least.share_of_best_policy()),
             least.workload().name
         );
     }
     let _ = write!(
         page,
         "Geometric mean over all: the fixed setting that is best over all, {}, takes {ratio:.3} times as long as the controller that adapts",
-        text(policy)
+        format_policy(policy)
     );
     if let Some((policies, ratio)) = searched {
-        let policies = by_class(policies);
+        let policies = format_policies(policies);
         let _ = write!(
             page,
             "; searched from there class by class, {policies}, {ratio:.3} times"
         );
     }
-    let _ = write!(page, ". Machines run: {}.\n\n", set.runs());
+    let _ = write!(page, ". Machines run: {}.\n\n", set.run_count());
     page
 }
 
-fn line(row: &Row) -> String {
-    let seconds = |took: &Took| format!("{:.2}", took.counted_s(row.workload()));
-    let first = match row.workload().counts_first {
+fn render_line(row: &SetRow) -> String {
+    let seconds = |took: &WorkloadTimes| format!("{:.2}", took.counted_seconds(row.workload()));
+    let first = match row.workload().counts_first_phase {
         true => String::new(),
-        false => percent(row.share_at_first()),
+        false => format_percent(row.share_of_first_policy()),
     };
     format!(
         "| {} | {} | {} | {} | {} | {} | {} | {first} |\n",
         row.workload().name.replace('|', "\\|"),
-        seconds(&row.adaptive),
-        seconds(&row.best.1),
-        text(&row.best.0),
-        seconds(&row.by_class.1),
-        match row.by_class.0 == [row.best.0; 3] {
+        seconds(&row.adaptive_times),
+        seconds(&row.best_policy.1),
+        format_policy(&row.best_policy.0),
+        seconds(&row.best_by_class.1),
+        match row.best_by_class.0 == [row.best_policy.0; 3] {
             true => "the same".to_owned(),
-            false => by_class(&row.by_class.0),
+            false => format_policies(&row.best_by_class.0),
         },
-        percent(row.share_of_best()),
+        format_percent(row.share_of_best_policy()),
     )
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn text(policy: &Policy) -> String {
+fn format_policy(policy: &Policy) -> String {
     let bits = policy.text().replace('|', "\\|");
     format!("{bits} {}", policy.ahead_sectors)
 }
 
-fn by_class(policies: &Policies) -> String {
-    let all: Vec<String> = policies.iter().map(text).collect();
+fn format_policies(policies: &PolicyByClass) -> String {
+    let all: Vec<String> = policies.iter().map(format_policy).collect();
     all.join(" / ")
 }

@@ -5,12 +5,12 @@ use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{CacheMode, Experiment, Setting, SizeChoice, Workload};
 
 /// Parses a `diskperf run` command line; `None` for any other command line.
-pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
+pub(super) fn parse_command_line(words: &[String]) -> Option<Experiment> {
     let mut words = words.iter().skip(1);
     let mut experiment = Experiment::default();
     let mut is_run = false;
     while let Some(word) = words.next() {
-        if flag(&mut experiment, word) {
+        if apply_flag(&mut experiment, word) {
             continue;
         }
         if !word.starts_with('-') {
@@ -25,12 +25,12 @@ pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
             Some((name, value)) => (name, value),
             None => (word.as_str(), words.next()?.as_str()),
         };
-        option(&mut experiment, name, value)?;
+        apply_option(&mut experiment, name, value)?;
     }
     is_run.then_some(experiment)
 }
 
-fn flag(experiment: &mut Experiment, word: &str) -> bool {
+fn apply_flag(experiment: &mut Experiment, word: &str) -> bool {
     match word {
         "--together" => experiment.together = true,
         "--direct" => experiment.cache = CacheMode::Direct,
@@ -44,7 +44,7 @@ fn flag(experiment: &mut Experiment, word: &str) -> bool {
     true
 }
 
-fn option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
+fn apply_option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
     let text = || value.to_owned();
     match name {
         "--suite" => experiment.workload = Workload::Named(text()),
@@ -78,7 +78,7 @@ mod tests {
 
     fn of(line: &str) -> Option<Experiment> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        experiment(&words)
+        parse_command_line(&words)
     }
 
     #[test]

@@ -2,51 +2,48 @@
 
 mod disks;
 
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_catalogue::{Parameter, Setting};
 use diskperf_device::WhatIf;
 use diskperf_timeline::Stage;
 
 /// A change of a computer, for a counterfactual run.
 #[derive(Clone)]
-pub(super) struct Change {
+pub(super) struct ModelChange {
     /// Description of the change; in the form of `--set` if a number changes.
-    pub(super) words: String,
-    pub(super) kind: Kind,
+    pub(super) description: String,
+    pub(super) kind: ChangeKind,
     pub(super) settings: Vec<Setting>,
     pub(super) what_if: WhatIf,
 }
 
 /// Kind of a change: a cost removed or halved, or another choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The change removes a cost.
+pub(super) enum ChangeKind {
     Removed,
-    /// The change halves a cost.
     Halved,
     /// The change makes another choice, or moves a number by one step.
     Other,
 }
 
 /// Maximum speeds of processor, bus and channel that the catalogue accepts.
-const FASTEST_PROCESSOR: &str = "100000";
-const FASTEST_BUS: &str = "1000000000000";
-const FASTEST_CHANNEL: &str = "1000000000000";
+const PROCESSOR_SPEED_MAX: &str = "100000";
+const BUS_BYTES_PER_S_MAX: &str = "1000000000000";
+const CHANNEL_BYTES_PER_S_MAX: &str = "1000000000000";
 /// Maximum sizes of the write buffer and of the map cache that the catalogue accepts.
-const ENDLESS_BUFFER: &str = "1099511627776";
-const WHOLE_MAP: &str = "1099511627776";
+const BUFFER_BYTES_MAX: &str = "1099511627776";
+const MAP_CACHE_BYTES_MAX: &str = "1099511627776";
 
-/// Returns all single changes that this computer permits.
-pub(super) fn changes(computer: &Computer) -> Vec<Change> {
-    let values = Values(computer);
-    let mut all = processor(&values);
-    all.extend(ways(&values));
-    all.extend(drives(&values));
-    all.extend(disks::disks(&values));
-    all.extend(flash(&values));
-    all.extend(service(&values));
-    all.extend(choices(&values));
-    all.extend(steps(&values));
+pub(super) fn list_changes(computer: &ModelComputer) -> Vec<ModelChange> {
+    let values = ModelValues(computer);
+    let mut all = processor_changes(&values);
+    all.extend(path_changes(&values));
+    all.extend(drive_changes(&values));
+    all.extend(disks::disk_changes(&values));
+    all.extend(flash_changes(&values));
+    all.extend(service_time_change(&values));
+    all.extend(choice_changes(&values));
+    all.extend(step_changes(&values));
     // One that changes nothing of what is there says nothing.
     all.retain(|change| {
         change.settings.is_empty()
@@ -59,15 +56,15 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
 }
 
 /// Combines all pairs of changes that each remove a cost.
-pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
+pub(super) fn pair_changes(single: &[ModelChange]) -> Vec<((usize, usize), ModelChange)> {
     let removing: Vec<usize> = (0..single.len())
-        .filter(|one| single[*one].removes())
+        .filter(|one| single[*one].is_removal())
         .collect();
     let mut pairs = Vec::new();
     for (place, first) in removing.iter().enumerate() {
         for second in &removing[place + 1..] {
             let (one, other) = (&single[*first], &single[*second]);
-            let paths = |change: &Change| -> Vec<String> {
+            let paths = |change: &ModelChange| -> Vec<String> {
                 change
                     .settings
                     .iter()
@@ -81,17 +78,17 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
                 no_seek: one.what_if.no_seek || other.what_if.no_seek,
                 no_rotational_latency: one.what_if.no_rotational_latency
                     || other.what_if.no_rotational_latency,
-                deadlines_met: one.what_if.deadlines_met || other.what_if.deadlines_met,
+                meets_deadlines: one.what_if.meets_deadlines || other.what_if.meets_deadlines,
                 no_collection: one.what_if.no_collection || other.what_if.no_collection,
-                passes: one.what_if.passes.or(other.what_if.passes),
+                bypassed_stage: one.what_if.bypassed_stage.or(other.what_if.bypassed_stage),
             };
-            if what_if.no_rotational_latency && what_if.deadlines_met {
+            if what_if.no_rotational_latency && what_if.meets_deadlines {
                 // Where nothing is waited for, no deadline is.
                 continue;
             }
-            let change = Change {
-                words: format!("{} and {}", one.words, other.words),
-                kind: Kind::Other,
+            let change = ModelChange {
+                description: format!("{} and {}", one.description, other.description),
+                kind: ChangeKind::Other,
                 settings: one
                     .settings
                     .iter()
@@ -109,34 +106,37 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
 /// Returns the change that removes a wait of requests and keeps the resource that they wait for:
 /// reads may overtake at a die or channel, a buffer is never full. It is `None` for stages that are
 /// work and not waiting.
-pub(super) fn without(stage: Stage) -> Option<Change> {
+pub(super) fn remove_stage(stage: Stage) -> Option<ModelChange> {
     let settings: &[(&str, &str)] = match stage {
         Stage::DieWait(_) | Stage::ChannelWait | Stage::ControllerQueue | Stage::BusWait => {
             let what_if = WhatIf {
-                passes: Some(stage),
+                bypassed_stage: Some(stage),
                 ..WhatIf::default()
             };
-            return Some(Change::supposing("requests pass", what_if));
+            return Some(ModelChange::with_what_if("requests pass", what_if));
         }
         Stage::Collection => {
             let what_if = WhatIf {
                 no_collection: true,
                 ..WhatIf::default()
             };
-            return Some(Change::supposing("no garbage collection", what_if));
+            return Some(ModelChange::with_what_if("no garbage collection", what_if));
         }
-        Stage::BufferFull => &[("write_buffer_bytes", ENDLESS_BUFFER)],
-        Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP), ("map_lookup_ns", "0")],
+        Stage::BufferFull => &[("write_buffer_bytes", BUFFER_BYTES_MAX)],
+        Stage::MapMiss => &[
+            ("map_cache_bytes", MAP_CACHE_BYTES_MAX),
+            ("map_lookup_ns", "0"),
+        ],
         Stage::ReadRetry => &[("read_retry_share", "0")],
         _ => return None,
     };
     let setting = |(key, text): &(&str, &str)| Some(Setting::new(&format!("drive.{key}"), text));
-    change("", Kind::Removed, settings.iter().map(setting))
+    new_change("", ChangeKind::Removed, settings.iter().map(setting))
 }
 
-struct Values<'c>(&'c Computer);
+struct ModelValues<'c>(&'c ModelComputer);
 
-impl Values<'_> {
+impl ModelValues<'_> {
     fn parameter(&self, path: &str) -> Option<&Parameter> {
         let mut all = self.0.parameters.iter();
         all.find(|parameter| parameter.path == path)
@@ -147,25 +147,25 @@ impl Values<'_> {
         Some(found.value.trim_matches('"').to_owned())
     }
 
-    fn number(&self, path: &str) -> Option<f64> {
-        number(&self.text(path)?)
+    fn parameter_number(&self, path: &str) -> Option<f64> {
+        parse_number(&self.text(path)?)
     }
 
     /// Multiplies a parameter by a factor within its range. A list of whole numbers is multiplied
     /// element by element.
-    fn times(&self, path: &str, factor: f64) -> Option<Setting> {
+    fn multiply(&self, path: &str, factor: f64) -> Option<Setting> {
         let parameter = self.parameter(path)?;
         let range = parameter.range.split_once(" to ");
-        let range = range.and_then(|(low, high)| Some((number(low)?, number(high)?)));
+        let range = range.and_then(|(low, high)| Some((parse_number(low)?, parse_number(high)?)));
         let scaled = |value: f64| match range {
             Some((low, high)) => (value * factor).clamp(low, high),
             None => value * factor,
         };
         let list = parameter.value.strip_prefix('[');
         let value = match list.and_then(|list| list.strip_suffix(']')) {
-            None => scaled(number(&parameter.value)?).to_string(),
+            None => scaled(parse_number(&parameter.value)?).to_string(),
             Some(list) => {
-                let element = |text: &str| Some(scaled(number(text)?).round().to_string());
+                let element = |text: &str| Some(scaled(parse_number(text)?).round().to_string());
                 let elements = list.split(',').map(element);
                 let elements: Vec<String> = elements.collect::<Option<_>>()?;
                 format!("[{}]", elements.join(", "))
@@ -174,90 +174,97 @@ impl Values<'_> {
         Some(Setting::new(path, &value))
     }
 
-    fn set(&self, path: &str, text: &str) -> Option<Setting> {
+    fn set_parameter(&self, path: &str, text: &str) -> Option<Setting> {
         self.text(path)?;
         Some(Setting::new(path, text))
     }
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.trim().replace('_', "").parse().ok()
 }
 
-fn change(
+fn new_change(
     words: &str,
-    kind: Kind,
+    kind: ChangeKind,
     settings: impl IntoIterator<Item = Option<Setting>>,
-) -> Option<Change> {
+) -> Option<ModelChange> {
     let settings: Vec<Setting> = settings.into_iter().flatten().collect();
-    (!settings.is_empty()).then(|| Change {
-        words: words.to_owned(),
+    (!settings.is_empty()).then(|| ModelChange {
+        description: words.to_owned(),
         kind,
         settings,
         what_if: WhatIf::default(),
     })
 }
 
-const COPY: &str = "host.copy_ms_per_kb";
-const CLEAR: &str = "host.clear_ms_per_kb";
+const COPY_COST_PATH: &str = "host.copy_ms_per_kb";
+const CLEAR_COST_PATH: &str = "host.clear_ms_per_kb";
 
-fn processor(values: &Values<'_>) -> Vec<Change> {
+fn processor_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     let all = [
-        change(
+        new_change(
             "processor infinitely fast",
-            Kind::Removed,
+            ChangeKind::Removed,
             [
-                values.set("host.speed", FASTEST_PROCESSOR),
-                values.set(COPY, "0"),
-                values.set(CLEAR, "0"),
+                values.set_parameter("host.speed", PROCESSOR_SPEED_MAX),
+                values.set_parameter(COPY_COST_PATH, "0"),
+                values.set_parameter(CLEAR_COST_PATH, "0"),
             ],
         ),
-        change(
+        new_change(
             "processor twice as fast",
-            Kind::Halved,
+            ChangeKind::Halved,
             [
-                values.times("host.speed", 2.0),
-                values.times(COPY, 0.5),
-                values.times(CLEAR, 0.5),
+                values.multiply("host.speed", 2.0),
+                values.multiply(COPY_COST_PATH, 0.5),
+                values.multiply(CLEAR_COST_PATH, 0.5),
             ],
         ),
-        change("copying free", Kind::Removed, [values.set(COPY, "0")]),
-        change(
+        new_change(
+            "copying free",
+            ChangeKind::Removed,
+            [values.set_parameter(COPY_COST_PATH, "0")],
+        ),
+        new_change(
             "copying twice as fast",
-            Kind::Halved,
-            [values.times(COPY, 0.5)],
+            ChangeKind::Halved,
+            [values.multiply(COPY_COST_PATH, 0.5)],
         ),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn ways(values: &Values<'_>) -> Vec<Change> {
+fn path_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     let contention = "bus.memory_contention_share";
     let late = "controller.data_late_per_sector";
     let all = [
-        change(
+        new_change(
             "bus infinitely fast",
-            Kind::Removed,
-            [values.set("bus.bytes_per_s", FASTEST_BUS)],
+            ChangeKind::Removed,
+            [values.set_parameter("bus.bytes_per_s", BUS_BYTES_PER_S_MAX)],
         ),
-        change(
+        new_change(
             "bus twice as fast",
-            Kind::Halved,
-            [values.times("bus.bytes_per_s", 2.0)],
+            ChangeKind::Halved,
+            [values.multiply("bus.bytes_per_s", 2.0)],
         ),
-        change(
+        new_change(
             "no arbitration delay (no data late, no memory contention)",
-            Kind::Removed,
-            [values.set(contention, "0"), values.set(late, "0")],
+            ChangeKind::Removed,
+            [
+                values.set_parameter(contention, "0"),
+                values.set_parameter(late, "0"),
+            ],
         ),
-        change(
+        new_change(
             "data late half as often",
-            Kind::Halved,
-            [values.times(late, 0.5)],
+            ChangeKind::Halved,
+            [values.multiply(late, 0.5)],
         ),
-        change(
+        new_change(
             "no controller overhead per command",
-            Kind::Removed,
+            ChangeKind::Removed,
             [
                 "command_ms",
                 "command_poll_ms",
@@ -267,13 +274,13 @@ fn ways(values: &Values<'_>) -> Vec<Change> {
                 "finish_ms",
                 "finish_per_sector_ms",
             ]
-            .map(|key| values.set(&format!("controller.{key}"), "0")),
+            .map(|key| values.set_parameter(&format!("controller.{key}"), "0")),
         ),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn drives(values: &Values<'_>) -> Vec<Change> {
+fn drive_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     let supposed = [
         (
             "no seek",
@@ -292,23 +299,23 @@ fn drives(values: &Values<'_>) -> Vec<Change> {
         (
             "no missed revolution",
             WhatIf {
-                deadlines_met: true,
+                meets_deadlines: true,
                 ..WhatIf::default()
             },
         ),
     ];
-    let supposed = supposed.map(|(words, what_if)| Change::supposing(words, what_if));
+    let supposed = supposed.map(|(words, what_if)| ModelChange::with_what_if(words, what_if));
     let seeks = ["minimum", "average", "maximum"]
-        .map(|which| values.times(&format!("drive.seek_{which}_ms"), 0.5));
-    let halved = change("seeks twice as fast", Kind::Halved, seeks);
+        .map(|which| values.multiply(&format!("drive.seek_{which}_ms"), 0.5));
+    let halved = new_change("seeks twice as fast", ChangeKind::Halved, seeks);
     supposed.into_iter().chain(halved).collect()
 }
 
-fn flash(values: &Values<'_>) -> Vec<Change> {
+fn flash_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     if values.text("drive.spare_share").is_none() {
         return Vec::new();
     }
-    let supposed = Change::supposing(
+    let supposed = ModelChange::with_what_if(
         "no garbage collection",
         WhatIf {
             no_collection: true,
@@ -316,80 +323,80 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
         },
     );
     let all = [
-        change(
+        new_change(
             "twice the over-provisioning",
-            Kind::Other,
-            [values.times("drive.spare_share", 2.0)],
+            ChangeKind::Other,
+            [values.multiply("drive.spare_share", 2.0)],
         ),
-        change(
+        new_change(
             "no suspension of programs and erases",
-            Kind::Other,
-            [values.set("drive.suspends_most", "0")],
+            ChangeKind::Other,
+            [values.set_parameter("drive.suspends_most", "0")],
         ),
-        change(
+        new_change(
             "power-loss protection",
-            Kind::Removed,
-            [values.set("drive.power_loss_protection", "true")],
+            ChangeKind::Removed,
+            [values.set_parameter("drive.power_loss_protection", "true")],
         ),
-        change(
+        new_change(
             "write buffer of 1 GiB",
-            Kind::Other,
-            [values.set("drive.write_buffer_bytes", "1073741824")],
+            ChangeKind::Other,
+            [values.set_parameter("drive.write_buffer_bytes", "1073741824")],
         ),
-        change(
+        new_change(
             "flash programs twice as fast",
-            Kind::Halved,
+            ChangeKind::Halved,
             ["program_us", "slc_program_us", "journal_program_us"]
-                .map(|key| values.times(&format!("drive.{key}"), 0.5)),
+                .map(|key| values.multiply(&format!("drive.{key}"), 0.5)),
         ),
-        change(
+        new_change(
             "flash reads twice as fast",
-            Kind::Halved,
-            ["read_ns", "slc_read_us"].map(|key| values.times(&format!("drive.{key}"), 0.5)),
+            ChangeKind::Halved,
+            ["read_ns", "slc_read_us"].map(|key| values.multiply(&format!("drive.{key}"), 0.5)),
         ),
-        change(
+        new_change(
             "flash erases twice as fast",
-            Kind::Halved,
-            [values.times("drive.erase_us", 0.5)],
+            ChangeKind::Halved,
+            [values.multiply("drive.erase_us", 0.5)],
         ),
-        change(
+        new_change(
             "no time for error correction",
-            Kind::Removed,
-            [values.set("drive.decode_us", "0")],
+            ChangeKind::Removed,
+            [values.set_parameter("drive.decode_us", "0")],
         ),
-        change(
+        new_change(
             "no time for submission and completion",
-            Kind::Removed,
+            ChangeKind::Removed,
             ["submission_us", "completion_us", "interrupt_us"]
-                .map(|key| values.set(&format!("drive.{key}"), "0")),
+                .map(|key| values.set_parameter(&format!("drive.{key}"), "0")),
         ),
-        change(
+        new_change(
             "host interface twice as fast",
-            Kind::Halved,
-            [values.times("drive.pcie_lanes", 2.0)],
+            ChangeKind::Halved,
+            [values.multiply("drive.pcie_lanes", 2.0)],
         ),
-        change(
+        new_change(
             "channels infinitely fast",
-            Kind::Removed,
-            [values.set("drive.channel_bytes_per_s", FASTEST_CHANNEL)],
+            ChangeKind::Removed,
+            [values.set_parameter("drive.channel_bytes_per_s", CHANNEL_BYTES_PER_S_MAX)],
         ),
-        change(
+        new_change(
             "no controller overhead per command",
-            Kind::Removed,
+            ChangeKind::Removed,
             ["command_us", "processing_us", "decode_us"]
-                .map(|key| values.set(&format!("drive.{key}"), "0")),
+                .map(|key| values.set_parameter(&format!("drive.{key}"), "0")),
         ),
     ];
     all.into_iter().flatten().chain([supposed]).collect()
 }
 
-fn service(values: &Values<'_>) -> Option<Change> {
+fn service_time_change(values: &ModelValues<'_>) -> Option<ModelChange> {
     let keys = ["drive.service_ms", "drive.service_quantiles_ns"];
-    let halved = keys.map(|key| values.times(key, 0.5));
-    change("service twice as fast", Kind::Halved, halved)
+    let halved = keys.map(|key| values.multiply(key, 0.5));
+    new_change("service twice as fast", ChangeKind::Halved, halved)
 }
 
-fn choices(values: &Values<'_>) -> Vec<Change> {
+fn choice_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     let mut all = Vec::new();
     for (path, allowed) in [
         (
@@ -401,7 +408,11 @@ fn choices(values: &Values<'_>) -> Vec<Change> {
     ] {
         for choice in allowed {
             let words = format!("{path}={choice}");
-            all.extend(change(&words, Kind::Other, [values.set(path, choice)]));
+            all.extend(new_change(
+                &words,
+                ChangeKind::Other,
+                [values.set_parameter(path, choice)],
+            ));
         }
     }
     for (block, fragment) in [(4096, 1024), (8192, 1024), (16384, 2048)] {
@@ -411,16 +422,16 @@ fn choices(values: &Values<'_>) -> Vec<Change> {
         }
         let words = format!("filesystem.block_bytes={block}");
         let settings = [
-            values.set("filesystem.block_bytes", &block.to_string()),
-            values.set("filesystem.fragment_bytes", &fragment.to_string()),
+            values.set_parameter("filesystem.block_bytes", &block.to_string()),
+            values.set_parameter("filesystem.fragment_bytes", &fragment.to_string()),
         ];
-        all.extend(change(&words, Kind::Other, settings));
+        all.extend(new_change(&words, ChangeKind::Other, settings));
     }
     all
 }
 
 /// Returns the changes of whole numbers by one step, and of read-ahead depths by a factor.
-fn steps(values: &Values<'_>) -> Vec<Change> {
+fn step_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     let mut all = Vec::new();
     for path in [
         "driver.search_lead_sectors",
@@ -430,12 +441,12 @@ fn steps(values: &Values<'_>) -> Vec<Change> {
         "drive.track_skew_sectors",
     ] {
         for step in [-1.0, 1.0] {
-            let Some(value) = values.number(path).map(|value| value + step) else {
+            let Some(value) = values.parameter_number(path).map(|value| value + step) else {
                 continue;
             };
             let words = format!("{path}={value}");
-            let setting = values.set(path, &value.to_string());
-            all.extend(change(&words, Kind::Other, [setting]));
+            let setting = values.set_parameter(path, &value.to_string());
+            all.extend(new_change(&words, ChangeKind::Other, [setting]));
         }
     }
     let depths = values.0.parameters.iter().filter(|parameter| {
@@ -443,13 +454,13 @@ fn steps(values: &Values<'_>) -> Vec<Change> {
     });
     for depth in depths {
         for factor in [0.0, 0.5, 2.0] {
-            let Some(value) = values.number(&depth.path) else {
+            let Some(value) = values.parameter_number(&depth.path) else {
                 continue;
             };
             let value = (value * factor).round();
             let words = format!("{}={value}", depth.path);
             let setting = Setting::new(&depth.path, &value.to_string());
-            all.extend(change(&words, Kind::Other, [Some(setting)]));
+            all.extend(new_change(&words, ChangeKind::Other, [Some(setting)]));
         }
     }
     all

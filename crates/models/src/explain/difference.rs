@@ -1,11 +1,11 @@
 //! Explanation of the difference between two runs.
 
-use super::parts::{Ends, parts};
-use super::rerun::{self, Outcome, Variant};
-use super::{Means, Subject, bases, check_apart};
+use super::parts::{ComparedPlans, measure_contributions};
+use super::rerun::{self, ModelVariant, RerunOutcome};
+use super::{ExplainedSystem, ExplanationOptions, check_separate_jobs, run_bases};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
-use crate::plan::title;
+use crate::model::computer::ModelComputer;
+use crate::plan::format_title;
 use diskperf_analysis::diagnosis::{RunEnding, diagnose};
 use diskperf_analysis::explanation::TimeAccount;
 use diskperf_analysis::explanation::difference::{
@@ -19,23 +19,27 @@ use diskperf_timeline::units::format_size;
 /// # Errors
 ///
 /// Returns an error if the subjects have no program in common, or the error of a machine.
-pub fn differences(
-    a: &Subject,
-    b: &Subject,
-    means: &Means<'_>,
+pub fn compare_systems(
+    a: &ExplainedSystem,
+    b: &ExplainedSystem,
+    means: &ExplanationOptions<'_>,
 ) -> Result<ExplanationDifferences, LaboratoryError> {
     check_programs(a, b)?;
-    let (of_a, of_b) = (bases(a, means)?, bases(b, means)?);
+    let (of_a, of_b) = (run_bases(a, means)?, run_bases(b, means)?);
     let mut programs = Vec::new();
     for (number, computer) in a.plan.computers.iter().enumerate() {
-        let Some(other) = partner(a, b, number) else {
+        let Some(other) = find_partner(a, b, number) else {
             continue;
         };
-        let ends = Ends {
+        let ends = ComparedPlans {
             a: (&a.plan, computer),
             b: (&b.plan, &b.plan.computers[other]),
         };
-        programs.extend(on_computers(&ends, (&of_a[number], &of_b[other]), means)?);
+        programs.extend(compare_on_computers(
+            &ends,
+            (&of_a[number], &of_b[other]),
+            means,
+        )?);
     }
     let mut notes: Vec<String> = a.plan.notes.iter().chain(&b.plan.notes).cloned().collect();
     notes.extend(programs.iter().filter_map(|one: &ProgramDifference| {
@@ -52,21 +56,21 @@ pub fn differences(
     })
 }
 
-fn on_computers(
-    ends: &Ends<'_>,
-    (a, b): (&[Outcome], &[Outcome]),
-    means: &Means<'_>,
+fn compare_on_computers(
+    ends: &ComparedPlans<'_>,
+    (a, b): (&[RerunOutcome], &[RerunOutcome]),
+    means: &ExplanationOptions<'_>,
 ) -> Result<Vec<ProgramDifference>, LaboratoryError> {
-    let requests = requests(ends, (a, b));
-    let apart = parts(ends, &requests, (a, b), means)?;
-    let same = same_repetitions(ends, (a, b), means)?;
+    let requests = count_requests(ends, (a, b));
+    let apart = measure_contributions(ends, &requests, (a, b), means)?;
+    let same = check_same_repetitions(ends, (a, b), means)?;
     let jobs = ends.a.0.suite.jobs();
     let mut found = Vec::new();
     for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
         let accounts = (
-            TimeAccount::from_trace(trace(a)),
-            TimeAccount::from_trace(trace(b)),
+            TimeAccount::from_trace(trace_of(a)),
+            TimeAccount::from_trace(trace_of(b)),
         );
         let (Some(of_a), Some(of_b)) = accounts else {
             continue;
@@ -83,13 +87,16 @@ fn on_computers(
         };
         let alike = of_a.elapsed == of_b.elapsed && of_a.ledger == of_b.ledger;
         found.push(ProgramDifference {
-            program: title(job),
-            filesystems: (ends.a.1.filesystem(), ends.b.1.filesystem()),
-            drives: (ends.a.0.drives as u32, ends.b.0.drives as u32),
+            program: format_title(job),
+            filesystems: (
+                ends.a.1.describe_filesystem(),
+                ends.b.1.describe_filesystem(),
+            ),
+            drives: (ends.a.0.drive_count as u32, ends.b.0.drive_count as u32),
             elapsed: (a.elapsed, b.elapsed_for_requests(requests)),
             request_counts: requests,
             stage_differences: stages,
-            diagnosis: (!alike).then(|| diagnose(trace(a), trace(same), ending)),
+            diagnosis: (!alike).then(|| diagnose(trace_of(a), trace_of(same), ending)),
             contributions: apart
                 .as_ref()
                 .map_or_else(Vec::new, |(parts, _)| parts[number].clone()),
@@ -101,12 +108,15 @@ fn on_computers(
 
 /// Returns the completed requests of each program with a fixed duration, for both subjects, if the
 /// numbers differ.
-fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<RequestCounts>> {
-    let same_drives = ends.a.0.drives == ends.b.0.drives;
+fn count_requests(
+    ends: &ComparedPlans<'_>,
+    (a, b): (&[RerunOutcome], &[RerunOutcome]),
+) -> Vec<Option<RequestCounts>> {
+    let same_drives = ends.a.0.drive_count == ends.b.0.drive_count;
     let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
     let requests = jobs.map(|(job, (a, b))| {
         let lasts = same_drives && job.program.lasts().is_some();
-        RequestCounts::new_if_different(a.requests, b.requests).filter(|_| lasts)
+        RequestCounts::new_if_different(a.request_count, b.request_count).filter(|_| lasts)
     });
     requests.collect()
 }
@@ -114,45 +124,46 @@ fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Req
 /// Repeats the second subject to get the repetitions with the numbers that stand for the first;
 /// `None` if they are the same already. A file that is made anew lies elsewhere, which is no
 /// difference between the subjects.
-fn same_repetitions(
-    ends: &Ends<'_>,
-    (a, b): (&[Outcome], &[Outcome]),
-    means: &Means<'_>,
-) -> Result<Option<Vec<Outcome>>, LaboratoryError> {
-    if rerun::repetitions(a) == rerun::repetitions(b) {
+fn check_same_repetitions(
+    ends: &ComparedPlans<'_>,
+    (a, b): (&[RerunOutcome], &[RerunOutcome]),
+    means: &ExplanationOptions<'_>,
+) -> Result<Option<Vec<RerunOutcome>>, LaboratoryError> {
+    if rerun::list_repetitions(a) == rerun::list_repetitions(b) {
         return Ok(None);
     }
     let (plan, computer) = ends.b;
-    let variant = Variant {
-        trace: true,
-        ..Variant::of(plan, computer)
+    let variant = ModelVariant {
+        records_trace: true,
+        ..ModelVariant::from_plan(plan, computer)
     };
     rerun::rerun_like(plan, &variant, a, means.stop).map(Some)
 }
 
-fn trace(outcome: &Outcome) -> &diskperf_timeline::Trace {
+fn trace_of(outcome: &RerunOutcome) -> &diskperf_timeline::Trace {
     outcome.trace.as_ref().expect("it was recorded")
 }
 
 /// Finds the computer of the second subject to compare with one of the first: the one with the same
 /// file system, or its only one.
-fn partner(a: &Subject, b: &Subject, number: usize) -> Option<usize> {
+fn find_partner(a: &ExplainedSystem, b: &ExplainedSystem, number: usize) -> Option<usize> {
     let (of_a, of_b) = (&a.plan.computers, &b.plan.computers);
-    let same = |other: &Computer| other.filesystem() == of_a[number].filesystem();
+    let same =
+        |other: &ModelComputer| other.describe_filesystem() == of_a[number].describe_filesystem();
     let found = of_b.iter().position(same);
     found.or((of_a.len() == 1 && of_b.len() == 1).then_some(0))
 }
 
 /// Verifies that both subjects run the same programs, with the same parameters and sizes.
-fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
+fn check_programs(a: &ExplainedSystem, b: &ExplainedSystem) -> Result<(), LaboratoryError> {
     for subject in [a, b] {
-        check_apart(&subject.plan.suite)?;
+        check_separate_jobs(&subject.plan.suite)?;
     }
-    let programs = |subject: &Subject| -> Vec<(String, u64)> {
+    let programs = |subject: &ExplainedSystem| -> Vec<(String, u64)> {
         let plan = &subject.plan;
         plan.suite
             .jobs()
-            .map(|job| (title(job), plan.size(job)))
+            .map(|job| (format_title(job), plan.file_bytes(job)))
             .collect()
     };
     let (of_a, of_b) = (programs(a), programs(b));
@@ -161,7 +172,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
             "{} and {} ran different programs, whose times cannot be compared: {}",
             a.name,
             b.name,
-            unlike(&of_a, &of_b)
+            describe_unlike_programs(&of_a, &of_b)
         )));
     }
     let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
@@ -170,21 +181,21 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
             "{} and {} ran {} with different settings, so its times cannot be compared: {}; give two runs of the same programs",
             a.name,
             b.name,
-            title(one),
-            apart(&one.program, &other.program)
+            format_title(one),
+            describe_differing_parameters(&one.program, &other.program)
         )));
     }
     let numbers = 0..a.plan.computers.len();
     if numbers
         .clone()
-        .all(|number| partner(a, b, number).is_none())
+        .all(|number| find_partner(a, b, number).is_none())
     {
         return Err(LaboratoryError::Request(format!(
             "{} and {} have no file system in common: {} and {}; give both --set filesystem.block_bytes=4096, or another",
             a.name,
             b.name,
-            a.plan.computers[0].filesystem(),
-            b.plan.computers[0].filesystem()
+            a.plan.computers[0].describe_filesystem(),
+            b.plan.computers[0].describe_filesystem()
         )));
     }
     let (one, other) = (&a.plan, &b.plan);
@@ -199,8 +210,8 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
 }
 
 /// Lists the programs, with their sizes in bytes, that only one of two subjects has run.
-fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
-    let (only_a, only_b) = (beyond(a, b), beyond(b, a));
+fn describe_unlike_programs(a: &[(String, u64)], b: &[(String, u64)]) -> String {
+    let (only_a, only_b) = (list_surplus(a, b), list_surplus(b, a));
     if only_a.is_empty() && only_b.is_empty() {
         return "the same in another order; give two runs in one order".to_owned();
     }
@@ -228,7 +239,7 @@ fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
     )
 }
 
-fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> {
+fn list_surplus(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> {
     let mut left = other.to_vec();
     let mut only = one.to_vec();
     only.retain(
@@ -243,7 +254,7 @@ fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> 
     only
 }
 
-fn apart(one: &Program, other: &Program) -> String {
+fn describe_differing_parameters(one: &Program, other: &Program) -> String {
     if let (Some(one), Some(other)) = (one.fio_job(), other.fio_job()) {
         let options = one.differing_options(other).into_iter();
         let options: Vec<String> = options

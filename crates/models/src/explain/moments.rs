@@ -2,10 +2,10 @@
 //! response times, not the time of requests. A program that waits for completions would instead
 //! issue more requests in the same time.
 
-use super::rerun::Outcome;
-use crate::model::computer::Computer;
+use super::rerun::RerunOutcome;
+use crate::model::computer::ModelComputer;
 use crate::plan::ModelPlan;
-use crate::plan::replay::SLOTS_MAX;
+use crate::plan::replay::SLOT_COUNT_MAX;
 use diskperf_analysis::explanation::observed::count_in_flight_max;
 use diskperf_analysis::explanation::timed_window;
 use diskperf_battery::replay::{Requests, Trace as Asked};
@@ -19,23 +19,23 @@ use std::sync::Arc;
 
 /// Returns a job that replays the requests of an outcome in its place; `None` if they cannot be
 /// replayed.
-pub(super) fn job(
+pub(super) fn replay_job(
     plan: &ModelPlan,
-    computer: &Computer,
+    computer: &ModelComputer,
     job: &Job,
-    outcome: &Outcome,
+    outcome: &RerunOutcome,
 ) -> Option<Job> {
     let label = &computer.specification.volumes[0].partition.label;
     let flash = computer.specification.drives[0].flash();
     let buffered = flash.is_some_and(|flash| flash.buffer.is_some());
     let place = (
         u64::from(label.sector_bytes),
-        computer.room_bytes(0),
+        computer.free_bytes(0),
         buffered,
     );
-    let by_itself = computer.medium() == Medium::Device && plan.drives == 1;
+    let by_itself = computer.medium() == Medium::Device && plan.drive_count == 1;
     let requests = outcome.trace.as_ref().filter(|_| by_itself);
-    let program = requests.and_then(|trace| of(trace, place))?;
+    let program = requests.and_then(|trace| from_trace(trace, place))?;
     Some(Job {
         size_bytes: program.usual_bytes(),
         protocol: job.protocol,
@@ -46,7 +46,10 @@ pub(super) fn job(
 
 /// Converts the requests of a trace to a program; `None` if one is neither a read nor a write, or
 /// if some were issued before the timed part.
-fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) -> Option<Program> {
+fn from_trace(
+    trace: &Trace,
+    (sector_bytes, space_bytes, buffered): (u64, u64, bool),
+) -> Option<Program> {
     let (from, until) = timed_window(trace)?;
     let requests = &trace.requests;
     // What came before the timed part, in a ramp, has changed the drive: it is to come again.
@@ -55,17 +58,17 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }
     let timed = requests.iter().filter(|one| one.issued <= until);
     let mut timed: Vec<&TracedRequest> = timed.collect();
-    if count_in_flight_max(timed.iter().map(|one| (one.issued, one.completed()))) > SLOTS_MAX {
+    if count_in_flight_max(timed.iter().map(|one| (one.issued, one.completed()))) > SLOT_COUNT_MAX {
         return None;
     }
     // A trace has them as they were completed, and several are often issued at once.
-    timed.sort_by_key(|one| (one.issued, served(one)));
+    timed.sort_by_key(|one| (one.issued, service_start(one)));
     let records: Vec<TraceRecord> = (timed.into_iter())
-        .map(|one| record(one, from, (sector_bytes, buffered)))
+        .map(|one| build_record(one, from, (sector_bytes, buffered)))
         .collect::<Option<_>>()?;
     let timed_are_forced = records.iter().any(|one| one.fua);
-    let slots = records.len().min(SLOTS_MAX as usize);
-    let of = |operation| of_kind(&records, operation);
+    let slots = records.len().min(SLOT_COUNT_MAX as usize);
+    let of = |operation| trace_operation(&records, operation);
     let held = TraceFacts {
         has_times: true,
         devices: 1,
@@ -78,7 +81,7 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     };
     Some(Program::of_replay(Replay {
         begins: Some(Nanoseconds(0)),
-        trace: Arc::new(Kept(records.into())),
+        trace: Arc::new(RecordedRequests(records.into())),
         held,
         pace: ReplayPace::default(),
         slots: slots as u32,
@@ -90,13 +93,13 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }))
 }
 
-fn served(request: &TracedRequest) -> Nanoseconds {
+fn service_start(request: &TracedRequest) -> Nanoseconds {
     let mut parts = request.parts();
     let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);
     queued.map_or(request.issued, |(.., until)| until)
 }
 
-fn record(
+fn build_record(
     of: &TracedRequest,
     from: Nanoseconds,
     (sector_bytes, buffered): (u64, bool),
@@ -124,7 +127,7 @@ fn record(
     })
 }
 
-fn of_kind(records: &[TraceRecord], operation: TracedOperation) -> TraceOperation {
+fn trace_operation(records: &[TraceRecord], operation: TracedOperation) -> TraceOperation {
     let of_it = records.iter().filter(|one| one.operation == operation);
     TraceOperation {
         requests: of_it.clone().count() as u64,
@@ -134,9 +137,9 @@ fn of_kind(records: &[TraceRecord], operation: TracedOperation) -> TraceOperatio
 }
 
 #[derive(Debug)]
-struct Kept(Arc<[TraceRecord]>);
+struct RecordedRequests(Arc<[TraceRecord]>);
 
-impl Asked for Kept {
+impl Asked for RecordedRequests {
     fn requests(&self) -> Requests {
         let records = Arc::clone(&self.0);
         let numbers = 0..records.len();

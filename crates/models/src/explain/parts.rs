@@ -5,10 +5,10 @@
 //! the orders. Since every order ends at the second computer, the contributions sum to the
 //! difference. With too many changes for that, random orders are drawn.
 
-use super::Means;
-use super::rerun::{self, Outcome, Variant};
+use super::ExplanationOptions;
+use super::rerun::{self, ModelVariant, RerunOutcome};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::difference::{
     Contribution, ContributionMethod, RequestCounts, average_over_all_orders, round_shares,
@@ -19,54 +19,54 @@ use std::collections::BTreeMap;
 /// Maximum number of changes whose subsets are all run.
 const EXACT_CHANGES_MAX: usize = 7;
 /// Number of random orders if there are more changes.
-const ORDERS: u32 = 24;
+const SAMPLED_ORDERS: u32 = 24;
 
 /// A difference between the two compared computers, or several that can only be applied together.
 #[derive(Clone)]
-struct Move {
-    words: Vec<String>,
+struct SettingMove {
+    descriptions: Vec<String>,
     settings: Vec<Setting>,
     drives: Option<usize>,
     seed: Option<u64>,
 }
 
 /// The two compared computers with their plans: start and end of the changes.
-pub(super) struct Ends<'p> {
-    pub(super) a: (&'p ModelPlan, &'p Computer),
-    pub(super) b: (&'p ModelPlan, &'p Computer),
+pub(super) struct ComparedPlans<'p> {
+    pub(super) a: (&'p ModelPlan, &'p ModelComputer),
+    pub(super) b: (&'p ModelPlan, &'p ModelComputer),
 }
 
 /// Contributions to each program's difference, and the method that found them.
-type Apart = (Vec<Vec<Contribution>>, ContributionMethod);
+type Contributions = (Vec<Vec<Contribution>>, ContributionMethod);
 
 /// Returns the contribution of each change to the elapsed time of each program. `requests` are
 /// those of programs with a fixed duration; their times are scaled to the request count of the
 /// first computer.
-pub(super) fn parts(
-    ends: &Ends<'_>,
+pub(super) fn measure_contributions(
+    ends: &ComparedPlans<'_>,
     requests: &[Option<RequestCounts>],
-    (a, b): (&[Outcome], &[Outcome]),
-    means: &Means<'_>,
-) -> Result<Option<Apart>, LaboratoryError> {
-    let times = Times {
+    (a, b): (&[RerunOutcome], &[RerunOutcome]),
+    means: &ExplanationOptions<'_>,
+) -> Result<Option<Contributions>, LaboratoryError> {
+    let times = ElapsedTimes {
         requests,
-        a: scaled(a, requests),
-        b: scaled(b, requests),
+        a: scale_times(a, requests),
+        b: scale_times(b, requests),
     };
-    let Some(moves) = moves(ends) else {
+    let Some(moves) = list_moves(ends) else {
         return Ok(None);
     };
     if moves.is_empty() {
         return Ok(None);
     }
     let (per_program, method) = if moves.len() <= EXACT_CHANGES_MAX {
-        exact(ends, &moves, &times, means)?
+        exact_contributions(ends, &moves, &times, means)?
     } else {
-        sampled(ends, &moves, &times, means)?
+        sampled_contributions(ends, &moves, &times, means)?
     };
     let told = |shares: Vec<i64>| {
         let parts = moves.iter().zip(shares).map(|(one, ns)| Contribution {
-            setting_changes: one.words.clone(),
+            setting_changes: one.descriptions.clone(),
             contribution_ns: ns,
         });
         let mut parts: Vec<Contribution> = parts.collect();
@@ -76,14 +76,14 @@ pub(super) fn parts(
     Ok(Some((per_program.into_iter().map(told).collect(), method)))
 }
 
-struct Times<'r> {
+struct ElapsedTimes<'r> {
     requests: &'r [Option<RequestCounts>],
     a: Vec<i64>,
     b: Vec<i64>,
 }
 
 /// Scales the elapsed time of each program to the request count of the first computer.
-fn scaled(outcomes: &[Outcome], requests: &[Option<RequestCounts>]) -> Vec<i64> {
+fn scale_times(outcomes: &[RerunOutcome], requests: &[Option<RequestCounts>]) -> Vec<i64> {
     let pairs = outcomes.iter().zip(requests);
     pairs
         .map(|(outcome, requests)| outcome.elapsed_for_requests(*requests).0 as i64)
@@ -92,32 +92,39 @@ fn scaled(outcomes: &[Outcome], requests: &[Option<RequestCounts>]) -> Vec<i64> 
 
 /// Returns the differences between the two computers, in the smallest steps that a computer can be
 /// built with.
-fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
-    let mut fine: Vec<Move> = Vec::new();
-    let mut coarse: Vec<Move> = Vec::new();
+fn list_moves(ends: &ComparedPlans<'_>) -> Option<Vec<SettingMove>> {
+    let mut fine: Vec<SettingMove> = Vec::new();
+    let mut coarse: Vec<SettingMove> = Vec::new();
     for component in Component::ALL {
-        let (one, all) = of_component(ends, component);
+        let (one, all) = moves_of_component(ends, component);
         fine.extend(one);
         coarse.extend(all);
     }
-    let whole = whole(ends);
+    let whole = moves_of_whole_systems(ends);
     fine.extend(whole.iter().cloned());
     coarse.extend(whole);
     // By parameter, where every one of them can be changed by itself.
-    let alone = |moves: &[Move]| moves.iter().all(|one| build(ends, &[one]).is_some());
-    if alone(&fine) && (fine.len() > EXACT_CHANGES_MAX || all_subsets(ends, &fine)) {
+    let alone = |moves: &[SettingMove]| {
+        moves
+            .iter()
+            .all(|one| build_computer(ends, &[one]).is_some())
+    };
+    if alone(&fine) && (fine.len() > EXACT_CHANGES_MAX || are_subsets_buildable(ends, &fine)) {
         return Some(fine);
     }
     // By component, joining those that only go together.
-    while coarse.len() > 1 && !all_subsets(ends, &coarse) {
-        coarse = joined(ends, coarse);
+    while coarse.len() > 1 && !are_subsets_buildable(ends, &coarse) {
+        coarse = join_dependent_moves(ends, coarse);
     }
     Some(coarse)
 }
 
 /// Returns the changes from one computer to another in one component: one by one, and all together.
-fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Move>) {
-    let of = |computer: &Computer| -> BTreeMap<String, String> {
+fn moves_of_component(
+    ends: &ComparedPlans<'_>,
+    component: Component,
+) -> (Vec<SettingMove>, Option<SettingMove>) {
+    let of = |computer: &ModelComputer| -> BTreeMap<String, String> {
         let prefix = format!("{}.", component.name());
         let all = computer.parameters.iter();
         all.filter(|parameter| parameter.path.starts_with(&prefix))
@@ -130,8 +137,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
         .filter(|(path, value)| a.get(*path) != Some(value))
         .collect();
     let (from, to) = (
-        ends.a.1.components.get(&component),
-        ends.b.1.components.get(&component),
+        ends.a.1.component_names.get(&component),
+        ends.b.1.component_names.get(&component),
     );
     if differing.is_empty() && a.len() == b.len() {
         return (Vec::new(), None);
@@ -140,8 +147,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
         Some(before) => format!("{path}: {before} to {value}"),
         None => format!("{path}: {value}"),
     };
-    let one = |(path, value): &(&String, &String)| Move {
-        words: vec![word(path, value)],
+    let one = |(path, value): &(&String, &String)| SettingMove {
+        descriptions: vec![word(path, value)],
         settings: vec![Setting::new(path, value)],
         drives: None,
         seed: None,
@@ -160,8 +167,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
     let values = differing
         .iter()
         .map(|(path, value)| Setting::new(path, value));
-    let all = Move {
-        words,
+    let all = SettingMove {
+        descriptions: words,
         settings: changed.into_iter().chain(values).collect(),
         drives: None,
         seed: None,
@@ -176,11 +183,11 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
 
 /// Returns the differences between the two plans outside of components: drives configured, drives
 /// used, and seed.
-fn whole(ends: &Ends<'_>) -> Vec<Move> {
+fn moves_of_whole_systems(ends: &ComparedPlans<'_>) -> Vec<SettingMove> {
     let (a, b) = (ends.a.0, ends.b.0);
     let mut found = Vec::new();
-    let nothing = Move {
-        words: Vec::new(),
+    let nothing = SettingMove {
+        descriptions: Vec::new(),
         settings: Vec::new(),
         drives: None,
         seed: None,
@@ -190,8 +197,8 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
         ends.b.1.specification.drives.len(),
     );
     if configured.0 != configured.1 {
-        found.push(Move {
-            words: vec![format!(
+        found.push(SettingMove {
+            descriptions: vec![format!(
                 "drives configured: {} to {}",
                 configured.0, configured.1
             )],
@@ -199,20 +206,20 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
             ..nothing.clone()
         });
     }
-    if a.drives != b.drives {
-        found.push(Move {
-            words: vec![format!(
+    if a.drive_count != b.drive_count {
+        found.push(SettingMove {
+            descriptions: vec![format!(
                 "drives that run the program: {} to {}",
-                a.drives, b.drives
+                a.drive_count, b.drive_count
             )],
-            drives: Some(b.drives),
+            drives: Some(b.drive_count),
             ..nothing.clone()
         });
     }
     let seeds = (a.experiment.seed, b.experiment.seed);
     if seeds.0 != seeds.1 {
-        found.push(Move {
-            words: vec![format!("seed: {} to {}", seeds.0, seeds.1)],
+        found.push(SettingMove {
+            descriptions: vec![format!("seed: {} to {}", seeds.0, seeds.1)],
             seed: Some(seeds.1),
             ..nothing
         });
@@ -222,22 +229,22 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
 
 /// Builds the first of two compared computers with some changes towards the second; `None` if that
 /// is not possible.
-fn build(ends: &Ends<'_>, moves: &[&Move]) -> Option<Computer> {
+fn build_computer(ends: &ComparedPlans<'_>, moves: &[&SettingMove]) -> Option<ModelComputer> {
     let (plan, computer) = ends.a;
-    let own = plan.settings_of(computer);
+    let own = plan.settings_of_computer(computer);
     let changes = moves.iter().flat_map(|one| &one.settings);
     let settings: Vec<Setting> = own.iter().chain(changes).cloned().collect();
-    let built = plan.computer_with(&settings)?;
+    let built = plan.rebuild_computer(&settings)?;
     let drives = moves
         .iter()
         .find_map(|one| one.drives)
-        .unwrap_or(plan.drives);
-    let fits = built.configured_drives() >= drives && built.medium() == computer.medium();
+        .unwrap_or(plan.drive_count);
+    let fits = built.configured_drive_count() >= drives && built.medium() == computer.medium();
     fits.then_some(built)
 }
 
-fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
-    let within = |(place, _): &(usize, &Move)| subset & (1 << place) != 0;
+fn choose_moves(moves: &[SettingMove], subset: usize) -> Vec<&SettingMove> {
+    let within = |(place, _): &(usize, &SettingMove)| subset & (1 << place) != 0;
     moves
         .iter()
         .enumerate()
@@ -248,23 +255,25 @@ fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
 
 /// Reports whether a computer can be built with every subset of the changes. With the full set it
 /// always can.
-fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
+fn are_subsets_buildable(ends: &ComparedPlans<'_>, moves: &[SettingMove]) -> bool {
     if moves.len() > EXACT_CHANGES_MAX {
         return false;
     }
-    (1..(1_usize << moves.len()) - 1).all(|subset| build(ends, &chosen(moves, subset)).is_some())
+    (1..(1_usize << moves.len()) - 1)
+        .all(|subset| build_computer(ends, &choose_moves(moves, subset)).is_some())
 }
 
 /// Joins two of the changes to one: a pair that can only be built together, otherwise the first two
 /// changes that cannot be built alone.
-fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
+fn join_dependent_moves(ends: &ComparedPlans<'_>, moves: Vec<SettingMove>) -> Vec<SettingMove> {
     let count = moves.len();
     let bad: Vec<usize> = (0..count)
-        .filter(|place| build(ends, &[&moves[*place]]).is_none())
+        .filter(|place| build_computer(ends, &[&moves[*place]]).is_none())
         .collect();
     let pair = bad.iter().find_map(|one| {
-        let with = (0..count)
-            .find(|other| other != one && build(ends, &[&moves[*one], &moves[*other]]).is_some())?;
+        let with = (0..count).find(|other| {
+            other != one && build_computer(ends, &[&moves[*one], &moves[*other]]).is_some()
+        })?;
         Some((*one, with))
     });
     let first = bad.first().copied().unwrap_or(0);
@@ -274,7 +283,7 @@ fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
     let mut moves = moves;
     let taken = moves.remove(high);
     let kept = &mut moves[low];
-    kept.words.extend(taken.words);
+    kept.descriptions.extend(taken.descriptions);
     kept.settings.extend(taken.settings);
     kept.drives = kept.drives.or(taken.drives);
     kept.seed = kept.seed.or(taken.seed);
@@ -282,43 +291,45 @@ fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
 }
 
 /// Returns the elapsed time of each program after some of the changes.
-fn elapsed(
-    ends: &Ends<'_>,
-    moves: &[&Move],
-    times: &Times<'_>,
-    means: &Means<'_>,
+fn measure_elapsed(
+    ends: &ComparedPlans<'_>,
+    moves: &[&SettingMove],
+    times: &ElapsedTimes<'_>,
+    means: &ExplanationOptions<'_>,
 ) -> Result<Vec<i64>, LaboratoryError> {
     let plan = ends.a.0;
-    let computer = build(ends, moves).ok_or_else(|| {
-        LaboratoryError::Work("a computer between the two cannot be built".to_owned())
+    let computer = build_computer(ends, moves).ok_or_else(|| {
+        LaboratoryError::Workload("a computer between the two cannot be built".to_owned())
     })?;
-    let variant = Variant {
+    let variant = ModelVariant {
         drives: moves
             .iter()
             .find_map(|one| one.drives)
-            .unwrap_or(plan.drives),
+            .unwrap_or(plan.drive_count),
         seed: moves
             .iter()
             .find_map(|one| one.seed)
             .unwrap_or(plan.experiment.seed),
-        ..Variant::of(plan, &computer)
+        ..ModelVariant::from_plan(plan, &computer)
     };
-    let outcomes = rerun::rerun(plan, &variant, means.stop)?;
-    Ok(scaled(&outcomes, times.requests))
+    let outcomes = rerun::rerun_programs(plan, &variant, means.stop)?;
+    Ok(scale_times(&outcomes, times.requests))
 }
 
-fn exact(
-    ends: &Ends<'_>,
-    moves: &[Move],
-    times: &Times<'_>,
-    means: &Means<'_>,
+fn exact_contributions(
+    ends: &ComparedPlans<'_>,
+    moves: &[SettingMove],
+    times: &ElapsedTimes<'_>,
+    means: &ExplanationOptions<'_>,
 ) -> Result<(Vec<Vec<i64>>, ContributionMethod), LaboratoryError> {
     let count = moves.len();
     let last = (1_usize << count) - 1;
     // Both ends are known.
-    let between = means.machines().each(last.saturating_sub(1), |number| {
-        elapsed(ends, &chosen(moves, number + 1), times, means)
-    })?;
+    let between = means
+        .watched_crew()
+        .run_each(last.saturating_sub(1), |number| {
+            measure_elapsed(ends, &choose_moves(moves, number + 1), times, means)
+        })?;
     let of_program = |program: usize| {
         let of = |subset: usize| match subset {
             0 => times.a[program],
@@ -332,7 +343,7 @@ fn exact(
     Ok((shares, ContributionMethod::AllOrders { runs }))
 }
 
-fn orders(count: usize) -> Vec<Vec<usize>> {
+fn draw_orders(count: usize) -> Vec<Vec<usize>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {
         // Vigna's splitmix64.
@@ -342,7 +353,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
         ((mixed ^ (mixed >> 31)) % below as u64) as usize
     };
     let mut all = Vec::new();
-    for _ in 0..ORDERS / 2 {
+    for _ in 0..SAMPLED_ORDERS / 2 {
         let mut order: Vec<usize> = (0..count).collect();
         for place in (1..count).rev() {
             order.swap(place, draw(place + 1));
@@ -353,13 +364,13 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-fn sampled(
-    ends: &Ends<'_>,
-    moves: &[Move],
-    times: &Times<'_>,
-    means: &Means<'_>,
+fn sampled_contributions(
+    ends: &ComparedPlans<'_>,
+    moves: &[SettingMove],
+    times: &ElapsedTimes<'_>,
+    means: &ExplanationOptions<'_>,
 ) -> Result<(Vec<Vec<i64>>, ContributionMethod), LaboratoryError> {
-    let orders = orders(moves.len());
+    let orders = draw_orders(moves.len());
     let mut subsets: Vec<Vec<usize>> = Vec::new();
     for order in &orders {
         for length in 1..order.len() {
@@ -370,9 +381,10 @@ fn sampled(
     }
     subsets.sort_unstable();
     subsets.dedup();
-    let found = means.machines().each(subsets.len(), |number| {
-        let chosen: Vec<&Move> = subsets[number].iter().map(|place| &moves[*place]).collect();
-        elapsed(ends, &chosen, times, means)
+    let found = means.watched_crew().run_each(subsets.len(), |number| {
+        let chosen: Vec<&SettingMove> =
+            subsets[number].iter().map(|place| &moves[*place]).collect();
+        measure_elapsed(ends, &chosen, times, means)
     })?;
     let of = |members: &[usize], program: usize| {
         let mut subset = members.to_vec();

@@ -1,11 +1,11 @@
 //! Repetition of a plan's programs on a changed computer.
 
 use crate::error::LaboratoryError;
-use crate::model::bench::{Bench, Usage};
-use crate::model::computer::Computer;
-use crate::model::run::{task, usage};
-use crate::plan::model::phase;
-use crate::plan::{ModelPlan, title};
+use crate::model::bench::{BenchUsage, ModelBench};
+use crate::model::computer::ModelComputer;
+use crate::model::run::{bench_usage, build_task};
+use crate::plan::model::default_phase;
+use crate::plan::{ModelPlan, format_title};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::explanation::difference::RequestCounts;
 use diskperf_analysis::summary::unwritten;
@@ -17,42 +17,40 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Computer and options for a repetition of a plan.
-pub(super) struct Variant<'c> {
-    pub(super) computer: &'c Computer,
+pub(super) struct ModelVariant<'c> {
+    pub(super) computer: &'c ModelComputer,
     pub(super) what_if: WhatIf,
     /// Number of drives that run each program together.
     pub(super) drives: usize,
     pub(super) seed: u64,
     /// Whether the events of the programs are recorded.
-    pub(super) trace: bool,
+    pub(super) records_trace: bool,
 }
 
-impl<'c> Variant<'c> {
-    /// Creates the variant that uses a computer in the way of a plan.
-    pub(super) fn of(plan: &ModelPlan, computer: &'c Computer) -> Self {
+impl<'c> ModelVariant<'c> {
+    pub(super) fn from_plan(plan: &ModelPlan, computer: &'c ModelComputer) -> Self {
         Self {
             computer,
             what_if: WhatIf::default(),
-            drives: plan.drives,
+            drives: plan.drive_count,
             seed: plan.experiment.seed,
-            trace: false,
+            records_trace: false,
         }
     }
 }
 
 /// Outcome of one repetition of a program on a modelled computer.
-pub(super) struct Outcome {
+pub(super) struct RerunOutcome {
     /// Index of the repetition, from zero. Discarded repetitions are included.
-    pub(super) number: u32,
-    /// Number of repetitions of the program.
-    pub(super) repetitions: u32,
+    pub(super) repetition_index: u32,
+    pub(super) repetition_count: u32,
     pub(super) elapsed: Nanoseconds,
     /// Bytes that the program transferred, as counted for KB/s.
     pub(super) payload_bytes: u64,
     /// Requests that the repetition completed.
-    pub(super) requests: u64,
+    pub(super) request_count: u64,
     /// Maximum number of requests in flight for a worker.
-    pub(super) depth: u32,
+    pub(super) queue_depth: u32,
     /// Mean wait of requests between their arrival and their issue, in an open loop.
     pub(super) before_issue_ns: Option<f64>,
     pub(super) trace: Option<Trace>,
@@ -60,13 +58,14 @@ pub(super) struct Outcome {
     pub(super) unwritten_share: Option<f64>,
 }
 
-impl Outcome {
+impl RerunOutcome {
     /// Returns the time in which a program with a fixed duration would complete as many requests as
     /// in the first run; the elapsed time for any other program.
     pub(super) fn elapsed_for_requests(&self, requests: Option<RequestCounts>) -> Nanoseconds {
         match requests {
-            Some(RequestCounts { a, .. }) if self.requests > 0 => {
-                let scaled = u128::from(self.elapsed.0) * u128::from(a) / u128::from(self.requests);
+            Some(RequestCounts { a, .. }) if self.request_count > 0 => {
+                let scaled =
+                    u128::from(self.elapsed.0) * u128::from(a) / u128::from(self.request_count);
                 Nanoseconds(u64::try_from(scaled).unwrap_or(u64::MAX))
             }
             _ => self.elapsed,
@@ -86,13 +85,13 @@ impl Outcome {
     }
 }
 
-fn depth(one: &Repetition) -> u32 {
+fn queue_depth_of(one: &Repetition) -> u32 {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     loads.map(|load| load.depth).max().unwrap_or(1)
 }
 
 /// Mean wait of the workers' requests before their issue in an open loop, in nanoseconds.
-fn before_issue_ns(one: &Repetition) -> Option<f64> {
+fn mean_before_issue_ns(one: &Repetition) -> Option<f64> {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     let lags = loads.filter_map(|load| load.lag.clone());
     let all = lags.reduce(|mut all, lag| {
@@ -104,17 +103,17 @@ fn before_issue_ns(one: &Repetition) -> Option<f64> {
 
 /// Runs all programs of a plan in order, with the repetitions of its protocol. Returns, for each
 /// program, the median repetition among those that count, by elapsed time.
-pub(super) fn rerun(
+pub(super) fn rerun_programs(
     plan: &ModelPlan,
-    variant: &Variant<'_>,
+    variant: &ModelVariant<'_>,
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Outcome>, LaboratoryError> {
-    let variation = Variation::of(plan, variant, stop)?;
+) -> Result<Vec<RerunOutcome>, LaboratoryError> {
+    let variation = VariantRun::build(plan, variant, stop)?;
     let jobs = plan.suite.jobs();
     let outcomes = jobs
-        .map(|job| variation.middle(job))
+        .map(|job| variation.run_median(job))
         .collect::<Result<_, _>>()?;
-    variation.bench.check()?;
+    variation.bench.check_events()?;
     Ok(outcomes)
 }
 
@@ -124,17 +123,17 @@ pub(super) fn rerun(
 /// the nanosecond.
 pub(super) fn rerun_like(
     plan: &ModelPlan,
-    variant: &Variant<'_>,
-    like: &[Outcome],
+    variant: &ModelVariant<'_>,
+    like: &[RerunOutcome],
     stop: &Arc<AtomicBool>,
-) -> Result<Vec<Outcome>, LaboratoryError> {
-    let variation = Variation::of(plan, variant, stop)?;
-    let jobs = plan.suite.jobs().zip(repetitions(like));
+) -> Result<Vec<RerunOutcome>, LaboratoryError> {
+    let variation = VariantRun::build(plan, variant, stop)?;
+    let jobs = plan.suite.jobs().zip(list_repetitions(like));
     let outcomes = jobs
-        .map(|(job, (wanted, enough))| variation.numbered(job, wanted, enough))
+        .map(|(job, (wanted, enough))| variation.run_numbered(job, wanted, enough))
         .collect::<Result<_, _>>()?;
     // What was ended in the middle of something is no whole file system.
-    variation.bench.check()?;
+    variation.bench.check_events()?;
     Ok(outcomes)
 }
 
@@ -142,69 +141,70 @@ pub(super) fn rerun_like(
 /// in place of that repetition. From there on, the flash drives follow `changed`. Their data and
 /// operations in flight are then as they were in `like` at the same time.
 pub(super) fn rerun_in_place(
-    (plan, variant): (&ModelPlan, &Variant<'_>),
-    (like, program, job): (&[Outcome], usize, &Job),
-    (changed, what_if): (&Computer, WhatIf),
+    (plan, variant): (&ModelPlan, &ModelVariant<'_>),
+    (like, program, job): (&[RerunOutcome], usize, &Job),
+    (changed, what_if): (&ModelComputer, WhatIf),
     stop: &Arc<AtomicBool>,
-) -> Result<Outcome, LaboratoryError> {
-    let variation = Variation::of(plan, variant, stop)?;
-    let before = repetitions(&like[..=program]);
+) -> Result<RerunOutcome, LaboratoryError> {
+    let variation = VariantRun::build(plan, variant, stop)?;
+    let before = list_repetitions(&like[..=program]);
     for (own, (wanted, enough)) in plan.suite.jobs().zip(&before[..program]) {
-        variation.numbered(own, *wanted, *enough)?;
+        variation.run_numbered(own, *wanted, *enough)?;
     }
     let own = plan.suite.jobs().nth(program).expect("it is one of them");
-    let number = like[program].number;
+    let number = like[program].repetition_index;
     if number > 0 {
-        variation.numbered(own, 0, number)?;
+        variation.run_numbered(own, 0, number)?;
     }
     let machine = &variation.bench.machine;
     machine.suppose(&changed.specification, what_if);
-    variation.numbered(job, 0, 1)
+    variation.run_numbered(job, 0, 1)
 }
 
 /// Returns, for each program, the index of the outcome's repetition and the number of repetitions
 /// to run. Repetitions after the last outcome's have no influence.
-pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
+pub(super) fn list_repetitions(outcomes: &[RerunOutcome]) -> Vec<(u32, u32)> {
     let last = outcomes.len().saturating_sub(1);
     let steps = outcomes.iter().enumerate();
     steps
         .map(|(step, outcome)| match step == last {
-            true => (outcome.number, outcome.number + 1),
-            false => (outcome.number, outcome.repetitions),
+            true => (outcome.repetition_index, outcome.repetition_index + 1),
+            false => (outcome.repetition_index, outcome.repetition_count),
         })
         .collect()
 }
 
-struct Variation<'p> {
+struct VariantRun<'p> {
     plan: &'p ModelPlan,
-    bench: Bench,
+    bench: ModelBench,
 }
 
-impl<'p> Variation<'p> {
-    fn of(
+impl<'p> VariantRun<'p> {
+    fn build(
         plan: &'p ModelPlan,
-        variant: &Variant<'_>,
+        variant: &ModelVariant<'_>,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, LaboratoryError> {
-        let usage = Usage {
-            drives: variant.drives,
-            other: plan.other && variant.drives < variant.computer.configured_drives(),
+        let usage = BenchUsage {
+            drive_count: variant.drives,
+            has_other_volume: plan.has_other_volume
+                && variant.drives < variant.computer.configured_drive_count(),
             seed: variant.seed,
-            phase: phase(variant.drives, variant.seed),
-            trace: variant.trace,
+            spindle_phase: default_phase(variant.drives, variant.seed),
+            records_trace: variant.records_trace,
             what_if: variant.what_if,
-            ..usage(plan, stop)
+            ..bench_usage(plan, stop)
         };
         Ok(Self {
-            bench: Bench::build(&variant.computer.specification, usage)?,
+            bench: ModelBench::build(&variant.computer.specification, usage)?,
             plan,
         })
     }
 
-    fn middle(&self, job: &Job) -> Result<Outcome, LaboratoryError> {
+    fn run_median(&self, job: &Job) -> Result<RerunOutcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
         let most = self.plan.budget.bytes;
-        let made = self.repeat((job, self.plan.suite.protocol_of(job)), |one, outcome| {
+        let made = self.repeat_job((job, self.plan.suite.protocol_of(job)), |one, outcome| {
             if !one.discarded {
                 recorded += outcome.trace.as_ref().map_or(0, Trace::bytes);
                 kept.push(outcome);
@@ -219,21 +219,21 @@ impl<'p> Variation<'p> {
             return Err(LaboratoryError::Budget(exceeded.into()));
         }
         // Which of them count is known when all are made.
-        kept.retain(|outcome: &Outcome| !made[outcome.number as usize].discarded);
+        kept.retain(|outcome: &RerunOutcome| !made[outcome.repetition_index as usize].discarded);
         kept.sort_by_key(|outcome| outcome.elapsed);
         let middle = (kept.len() - 1) / 2;
-        Ok(Outcome {
-            repetitions: made.len() as u32,
+        Ok(RerunOutcome {
+            repetition_count: made.len() as u32,
             ..kept.swap_remove(middle)
         })
     }
 
-    fn numbered(
+    fn run_numbered(
         &self,
         job: &Job,
         wanted: u32,
         repetitions: u32,
-    ) -> Result<Outcome, LaboratoryError> {
+    ) -> Result<RerunOutcome, LaboratoryError> {
         let mut found = None;
         let protocol = Protocol {
             repetitions,
@@ -242,37 +242,37 @@ impl<'p> Variation<'p> {
             steady: None,
             ..self.plan.suite.protocol_of(job)
         };
-        self.repeat((job, protocol), |_, outcome| {
-            if outcome.number == wanted {
+        self.repeat_job((job, protocol), |_, outcome| {
+            if outcome.repetition_index == wanted {
                 found = Some(outcome);
             }
             true
         })?;
-        Ok(Outcome {
-            repetitions,
+        Ok(RerunOutcome {
+            repetition_count: repetitions,
             ..found.expect("it was among them")
         })
     }
 
-    fn repeat(
+    fn repeat_job(
         &self,
         (job, protocol): (&Job, Protocol),
-        mut goes_on: impl FnMut(&Repetition, Outcome) -> bool,
+        mut goes_on: impl FnMut(&Repetition, RerunOutcome) -> bool,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
-        let title = title(job);
-        let work = (task(self.plan, job, &title), protocol);
+        let title = format_title(job);
+        let work = (build_task(self.plan, job, &title), protocol);
         // What came before it is nobody's.
         self.bench.take_trace();
         let mut number = 0;
         repeat_unobserved(&self.bench, work, |one| {
-            let outcome = Outcome {
-                number,
-                repetitions: number + 1,
+            let outcome = RerunOutcome {
+                repetition_index: number,
+                repetition_count: number + 1,
                 elapsed: one.elapsed(),
                 payload_bytes: one.total(|worker| worker.payload_bytes),
-                requests: one.total(|worker| worker.calls),
-                before_issue_ns: before_issue_ns(one),
-                depth: depth(one),
+                request_count: one.total(|worker| worker.calls),
+                before_issue_ns: mean_before_issue_ns(one),
+                queue_depth: queue_depth_of(one),
                 trace: self.bench.take_trace(),
                 unwritten_share: unwritten::unwritten_share([one]),
             };

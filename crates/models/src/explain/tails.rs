@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::Means;
+use super::ExplanationOptions;
 use super::changes;
 use super::moments;
-use super::rerun::{self, Outcome, Variant};
+use super::rerun::{self, ModelVariant, RerunOutcome};
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::tail::{
     self, LatencyTail, RequestDirection, TailCheck, TailRerun,
@@ -18,8 +18,7 @@ use diskperf_battery::Job;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
 
-/// Returns the latency tails of each program in the unchanged run.
-pub(super) fn of(base: &[Outcome]) -> Vec<Vec<LatencyTail>> {
+pub(super) fn find_tails(base: &[RerunOutcome]) -> Vec<Vec<LatencyTail>> {
     let traces = base.iter().map(|outcome| outcome.trace.as_ref());
     let tails = traces.map(|trace| trace.map_or_else(Vec::new, tail::find_tails));
     tails.collect()
@@ -28,11 +27,11 @@ pub(super) fn of(base: &[Outcome]) -> Vec<Vec<LatencyTail>> {
 /// Reruns the requests of each tail without each of its causes, and stores the changed response
 /// times. The first cause is checked on the same load with other random numbers. Returns the reason
 /// if some rerun was not possible.
-pub(super) fn rerun(
+pub(super) fn rerun_tails(
     plan: &ModelPlan,
-    computer: &Computer,
-    (base, tails): (&[Outcome], &mut [Vec<LatencyTail>]),
-    means: &Means<'_>,
+    computer: &ModelComputer,
+    (base, tails): (&[RerunOutcome], &mut [Vec<LatencyTail>]),
+    means: &ExplanationOptions<'_>,
 ) -> Result<Option<String>, LaboratoryError> {
     if tails.iter().all(Vec::is_empty) {
         return Ok(None);
@@ -42,14 +41,14 @@ pub(super) fn rerun(
         causes.map(|cause| cause.stage).collect()
     };
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(of_all).collect();
-    let (reruns, failed) = without(plan, computer, (base, &wanted, tails), means)?;
+    let (reruns, failed) = rerun_without_stage(plan, computer, (base, &wanted, tails), means)?;
     for (tails, reruns) in tails.iter_mut().zip(&reruns) {
         for tail in tails {
             let of_it = reruns.iter().filter(|(way, _)| *way == tail.direction);
             tail.attach_reruns(&of_it.map(|(_, rerun)| *rerun).collect::<Vec<_>>());
         }
     }
-    match check(plan, computer, tails, means) {
+    match check_tails(plan, computer, tails, means) {
         Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
         Err(what) => Ok(failed.or(Some(what.to_string()))),
         Ok(failed_too) => Ok(failed.or(failed_too)),
@@ -57,25 +56,25 @@ pub(super) fn rerun(
 }
 
 /// Runs the load with the next seed, with and without the first cause of each tail.
-fn check(
+fn check_tails(
     plan: &ModelPlan,
-    computer: &Computer,
+    computer: &ModelComputer,
     tails: &mut [Vec<LatencyTail>],
-    means: &Means<'_>,
+    means: &ExplanationOptions<'_>,
 ) -> Result<Option<String>, LaboratoryError> {
     let mut plan = plan.clone();
     plan.experiment.seed = plan.experiment.seed.wrapping_add(1);
-    let variant = Variant {
-        trace: true,
-        ..Variant::of(&plan, computer)
+    let variant = ModelVariant {
+        records_trace: true,
+        ..ModelVariant::from_plan(&plan, computer)
     };
-    let base = rerun::rerun(&plan, &variant, means.stop)?;
+    let base = rerun::rerun_programs(&plan, &variant, means.stop)?;
     // What was first is what is checked, whatever is first here.
     let first = |tail: &LatencyTail| tail.causes.first().map(|cause| cause.stage);
     let firsts = |tails: &Vec<LatencyTail>| tails.iter().filter_map(first).collect();
     let wanted: Vec<BTreeSet<Stage>> = tails.iter().map(firsts).collect();
-    let found = of(&base);
-    let (reruns, failed) = without(&plan, computer, (&base, &wanted, &found), means)?;
+    let found = find_tails(&base);
+    let (reruns, failed) = rerun_without_stage(&plan, computer, (&base, &wanted, &found), means)?;
     for (tails, (others, reruns)) in tails.iter_mut().zip(found.iter().zip(&reruns)) {
         for tail in tails {
             // What draws nothing is the same load again, and shows nothing.
@@ -98,21 +97,21 @@ fn check(
     Ok(failed)
 }
 
-type Reruns = Vec<Vec<(RequestDirection, TailRerun)>>;
+type TailReruns = Vec<Vec<(RequestDirection, TailRerun)>>;
 
 /// Replays the requests of each program at the same times on an equal drive, without each of the
 /// given stages in turn. Returns the response times of its tails, and the reason if a replay
 /// failed.
-fn without(
+fn rerun_without_stage(
     plan: &ModelPlan,
-    computer: &Computer,
-    (base, wanted, tails): (&[Outcome], &[BTreeSet<Stage>], &[Vec<LatencyTail>]),
-    means: &Means<'_>,
-) -> Result<(Reruns, Option<String>), LaboratoryError> {
+    computer: &ModelComputer,
+    (base, wanted, tails): (&[RerunOutcome], &[BTreeSet<Stage>], &[Vec<LatencyTail>]),
+    means: &ExplanationOptions<'_>,
+) -> Result<(TailReruns, Option<String>), LaboratoryError> {
     let of_program = |(program, stages): (usize, &BTreeSet<Stage>)| {
         let changes = stages
             .iter()
-            .filter_map(|stage| Some((*stage, changes::without(*stage)?)));
+            .filter_map(|stage| Some((*stage, changes::remove_stage(*stage)?)));
         changes
             .map(|(stage, change)| (program, stage, change))
             .collect::<Vec<_>>()
@@ -120,21 +119,21 @@ fn without(
     let all: Vec<_> = wanted.iter().enumerate().flat_map(of_program).collect();
     let jobs: Vec<(Job, bool)> = (plan.suite.jobs().zip(base))
         .map(|(own, outcome)| {
-            let same = moments::job(plan, computer, own, outcome);
+            let same = moments::replay_job(plan, computer, own, outcome);
             let same_moments = same.is_some();
             (same.unwrap_or_else(|| own.clone()), same_moments)
         })
         .collect();
-    let own = plan.settings_of(computer);
-    let as_it_is = Variant {
-        trace: true,
-        ..Variant::of(plan, computer)
+    let own = plan.settings_of_computer(computer);
+    let as_it_is = ModelVariant {
+        records_trace: true,
+        ..ModelVariant::from_plan(plan, computer)
     };
     // A trace is let go of as soon as its tails are known.
-    let outcomes = means.machines().each(all.len(), |number| {
+    let outcomes = means.watched_crew().run_each(all.len(), |number| {
         let (program, stage, change) = &all[number];
         let settings: Vec<_> = own.iter().chain(&change.settings).cloned().collect();
-        let Some(changed) = plan.computer_with(&settings) else {
+        let Some(changed) = plan.rebuild_computer(&settings) else {
             return Ok(Ok(Vec::new()));
         };
         let supposed = (&changed, change.what_if);
@@ -143,7 +142,7 @@ fn without(
         match rerun::rerun_in_place((plan, &as_it_is), one, supposed, means.stop) {
             Err(LaboratoryError::Interrupted) => Err(LaboratoryError::Interrupted),
             Err(what) => Ok(Err(what.to_string())),
-            Ok(outcome) => Ok(Ok(reruns(
+            Ok(outcome) => Ok(Ok(build_reruns(
                 &tails[*program],
                 (*stage, *same_moments),
                 &outcome,
@@ -162,10 +161,10 @@ fn without(
 }
 
 /// Returns the response times of a program's tails in a run without a stage.
-fn reruns(
+fn build_reruns(
     tails: &[LatencyTail],
     what: (Stage, bool),
-    outcome: &Outcome,
+    outcome: &RerunOutcome,
 ) -> Vec<(RequestDirection, TailRerun)> {
     let rerun = |of: &LatencyTail| {
         Some((

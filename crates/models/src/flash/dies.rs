@@ -7,15 +7,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Warm-up reads before busy time counts, per read in flight.
-const UNCOUNTED: u64 = 50;
+const WARM_UP_COMPLETIONS: u64 = 50;
 /// Number of counted reads, enough to determine the share of busy time to a thousandth.
-const COUNTED: u64 = 200_000;
+const COUNTED_COMPLETIONS: u64 = 200_000;
 /// Service time of a read. Only its ratio to the other times counts.
-const SERVICE: u64 = 1_000_000;
+const SERVICE_TIME_NS: u64 = 1_000_000;
 
 /// Returns the share of time that a die is busy if each completed read is followed by one to a
 /// random die.
-pub(super) fn busy(dies: u32, under_way: u32, seed: u64) -> f64 {
+pub(super) fn simulate_busy_dies(dies: u32, under_way: u32, seed: u64) -> f64 {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut waiting = vec![0u32; dies as usize];
     let mut ends = BinaryHeap::new();
@@ -24,30 +24,31 @@ pub(super) fn busy(dies: u32, under_way: u32, seed: u64) -> f64 {
         let die = (random.next_u64() % u64::from(dies)) as usize;
         waiting[die] += 1;
         if waiting[die] == 1 {
-            ends.push(Reverse((now + SERVICE, die)));
+            ends.push(Reverse((now + SERVICE_TIME_NS, die)));
         }
     };
     for read in 0..u64::from(under_way) {
         arrive(
             &mut ends,
             &mut waiting,
-            read * SERVICE / u64::from(under_way),
+            read * SERVICE_TIME_NS / u64::from(under_way),
         );
     }
-    let uncounted = UNCOUNTED * u64::from(under_way);
+    let uncounted = WARM_UP_COMPLETIONS * u64::from(under_way);
     let mut from = 0;
-    for done in 0..uncounted + COUNTED {
+    for done in 0..uncounted + COUNTED_COMPLETIONS {
         let Reverse((now, die)) = ends.pop().expect("reads are under way");
         waiting[die] -= 1;
         if waiting[die] > 0 {
-            ends.push(Reverse((now + SERVICE, die)));
+            ends.push(Reverse((now + SERVICE_TIME_NS, die)));
         }
         arrive(&mut ends, &mut waiting, now);
         if done + 1 == uncounted {
             from = now;
         }
-        if done + 1 == uncounted + COUNTED {
-            return COUNTED as f64 * SERVICE as f64 / (f64::from(dies) * (now - from) as f64);
+        if done + 1 == uncounted + COUNTED_COMPLETIONS {
+            return COUNTED_COMPLETIONS as f64 * SERVICE_TIME_NS as f64
+                / (f64::from(dies) * (now - from) as f64);
         }
     }
     unreachable!("the last read ends the loop")
@@ -72,7 +73,7 @@ mod tests {
         for (dies, row) in TABLE {
             for (power, should_be) in (1..).zip(row) {
                 let depth = 1 << power;
-                let is = busy(dies, depth, 27);
+                let is = simulate_busy_dies(dies, depth, 27);
                 let formula = diskperf_ftl::analytic::utilisation_of(dies, depth, 0.0);
                 assert!(
                     (is - should_be).abs() < 0.01,

@@ -1,6 +1,6 @@
 //! Write amplification of a modelled translation layer, measured by real writes to it.
 
-use super::Asked;
+use super::FlashRequest;
 use diskperf_ftl::{
     Features, Ftl, Geometry, Impossible, Instant, Past, Policy, Separation, Specification,
 };
@@ -8,51 +8,51 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
 /// Maximum number of closed superblocks, and of mapping units in all of them.
-const SUPERBLOCKS: u32 = 2000;
-const UNITS: u32 = 1 << 21;
+const SUPERBLOCK_COUNT: u32 = 2000;
+const UNIT_COUNT: u32 = 1 << 21;
 /// Number of free superblocks. The amplification is determined by the spare capacity of the closed
 /// ones.
-const FREE: u32 = 6;
+const FREE_SUPERBLOCKS: u32 = 6;
 /// Mapping units programmed before and during the count.
-const UNCOUNTED: u64 = 1_000_000;
-const COUNTED: u64 = 4_000_000;
+const WARM_UP_WRITES: u64 = 1_000_000;
+const COUNTED_WRITES: u64 = 4_000_000;
 
 /// Returns the write amplification in the steady state after this precondition: mapping units
 /// programmed per unit written.
-pub(super) fn amplification(
-    asked: &Asked,
+pub(super) fn simulate_amplification(
+    asked: &FlashRequest,
     spare: f64,
     policy: Policy,
     past: Past,
 ) -> Result<f64, Impossible> {
-    let specification = specification(asked, spare, policy);
+    let specification = layer_specification(asked, spare, policy);
     let logical = f64::from(specification.logical_units);
-    let filled = ((1.0 - asked.trimmed) * logical).round() as u32;
+    let filled = ((1.0 - asked.trimmed_share) * logical).round() as u32;
     let ftl = Ftl::written(specification, Features::default(), past, filled)?;
     let mut drive = Instant::new(ftl);
     let mut random = Pcg64Mcg::seed_from_u64(asked.seed);
     let mut write = |drive: &mut Instant, programmed: u64| {
         let before = *drive.ftl().traffic();
         while drive.ftl().traffic().since(&before).programmed() < programmed {
-            drive.write(draw(&mut random, past, filled), 0);
+            drive.write(draw_unit(&mut random, past, filled), 0);
         }
         drive.ftl().traffic().since(&before).amplification()
     };
-    write(&mut drive, UNCOUNTED);
-    Ok(write(&mut drive, COUNTED))
+    write(&mut drive, WARM_UP_WRITES);
+    Ok(write(&mut drive, COUNTED_WRITES))
 }
 
-fn specification(asked: &Asked, spare: f64, policy: Policy) -> Specification {
+fn layer_specification(asked: &FlashRequest, spare: f64, policy: Policy) -> Specification {
     let units = asked.superblock_units;
-    let closed = SUPERBLOCKS.min(UNITS / units).max(100);
-    let (separation, open) = match asked.apart {
+    let closed = SUPERBLOCK_COUNT.min(UNIT_COUNT / units).max(100);
+    let (separation, open) = match asked.separates_hot {
         true => (Separation::Apart, 2),
         false => (Separation::Mixed, 1),
     };
     Specification {
         // Open superblocks are half full on average.
         geometry: Geometry {
-            superblocks: closed + FREE + open / 2,
+            superblocks: closed + FREE_SUPERBLOCKS + open / 2,
             dies: 1,
             program_units: 1,
             rows: units,
@@ -61,14 +61,14 @@ fn specification(asked: &Asked, spare: f64, policy: Policy) -> Specification {
         policy,
         separation,
         streams: 1,
-        soft_free: FREE,
-        hard_free: FREE - 1,
+        soft_free: FREE_SUPERBLOCKS,
+        hard_free: FREE_SUPERBLOCKS - 1,
         wear_threshold: None,
         seed: asked.seed,
     }
 }
 
-fn draw(random: &mut Pcg64Mcg, past: Past, filled: u32) -> u32 {
+fn draw_unit(random: &mut Pcg64Mcg, past: Past, filled: u32) -> u32 {
     let mut below = |bound: u32| (random.next_u64() % u64::from(bound)) as u32;
     let Past::HotCold {
         writes_percent,

@@ -1,12 +1,15 @@
 //! Bench: a modelled machine on which programs are repeated.
 
-use crate::error::{LaboratoryError, Names};
-use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
-use crate::model::computer::medium_of;
-use crate::observer::{Event, Observer, Recorded, Source};
-use crate::rig::Rig;
+use crate::error::{LaboratoryError, StorageNames};
+use crate::measured::{
+    JobTask, PipeEnds, StorageSetup, WorkerAssignment, WorkerError, WorkerOutcome,
+    collect_repetitions, measure_worker,
+};
+use crate::model::computer::medium_of_specification;
+use crate::observer::{EventSource, Observer, ObserverEvent, RecordedEvent};
+use crate::rig::MeasurementRig;
 use diskperf_battery::{Medium, Other, ProgramError};
-use diskperf_device::Hint;
+use diskperf_device::AccessHint;
 use diskperf_device::WhatIf;
 use diskperf_device::disk::device::MediaCacheState;
 use diskperf_device::moment;
@@ -26,63 +29,63 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-const FOLDER: &str = "foo/";
+const DRIVE_FOLDER: &str = "foo/";
 
 /// Configuration of a modelled machine for its programs.
 #[derive(Clone)]
-pub struct Usage {
+pub struct BenchUsage {
     /// Name of the computer, as the user gave it.
-    pub system: String,
+    pub system_name: String,
     /// Number of drives that run each program together.
-    pub drives: usize,
+    pub drive_count: usize,
     /// Whether one more drive has a file system, as a copy destination.
-    pub other: bool,
+    pub has_other_volume: bool,
     /// Seed of all random choices of the machine and the programs.
     pub seed: u64,
     /// Start angle of the first drive, in units of 2^-32 revolutions.
     pub first_phase: u32,
     /// Start angle of each further drive relative to the one before it, in units of 2^-32
     /// revolutions.
-    pub phase: u32,
+    pub spindle_phase: u32,
     /// Share by which each drive turns slower than the one before it.
-    pub speed_difference: f64,
+    pub speed_difference_share: f64,
     /// Whether the virtual time of each call is recorded.
-    pub time_calls: bool,
+    pub times_calls: bool,
     /// Whether every cache is dropped before each repetition.
-    pub drop_all_caches: bool,
-    /// Whether events of the machine are recorded, for [`Bench::take_trace`].
-    pub trace: bool,
+    pub drops_all_caches: bool,
+    /// Whether events of the machine are recorded, for [`ModelBench::take_trace`].
+    pub records_trace: bool,
     /// Whether the requests to drives are reported to the observer.
-    pub record: bool,
+    pub records_requests: bool,
     /// Hypothesis about the machine, for counterfactual runs.
     pub what_if: WhatIf,
     /// Budget for all machines with this configuration together.
     pub budget: Budget,
     /// Number of events of the simulation that all these machines have used so far.
-    pub events: Arc<AtomicU64>,
+    pub event_count: Arc<AtomicU64>,
     /// Flag that is set when the user ends the run.
     pub stop: Arc<AtomicBool>,
 }
 
-impl Usage {
+impl BenchUsage {
     /// Creates the configuration for some drives of a system, each at its nominal speed, with the
     /// usual budget.
-    pub fn of((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
+    pub fn for_system((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
         Self {
-            system: system.to_owned(),
-            drives,
-            other: false,
+            system_name: system.to_owned(),
+            drive_count: drives,
+            has_other_volume: false,
             seed,
             first_phase: 0,
-            phase: 0,
-            speed_difference: 0.0,
-            time_calls: false,
-            drop_all_caches: false,
-            trace: false,
-            record: false,
+            spindle_phase: 0,
+            speed_difference_share: 0.0,
+            times_calls: false,
+            drops_all_caches: false,
+            records_trace: false,
+            records_requests: false,
             what_if: WhatIf::default(),
             budget: Budget::USUAL,
-            events: Arc::default(),
+            event_count: Arc::default(),
             stop: Arc::clone(stop),
         }
     }
@@ -90,40 +93,43 @@ impl Usage {
 
 /// A modelled machine with fresh file systems. Its clock continues from repetition to repetition,
 /// like that of the machine in the paper.
-pub struct Bench {
+pub struct ModelBench {
     /// Modelled machine, whose clock continues from repetition to repetition.
     pub machine: Machine,
-    usage: Usage,
+    usage: BenchUsage,
     drive_of_volume: Vec<u32>,
     medium: Medium,
-    next: Cell<usize>,
+    next_file: Cell<usize>,
     /// Data that the workers write, by file, call size and seed. It is the same in every
     /// repetition, and making it would take longer than writing it.
-    buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
+    worker_buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
 }
 
-type WorkerOutcome = Result<Outcome, ProgramError>;
+type WorkerResult = Result<WorkerOutcome, ProgramError>;
 
 type BufferKey = (&'static str, u64, u64);
 
-impl Bench {
+impl ModelBench {
     /// Builds the machine and creates the directory of the script.
     ///
     /// # Errors
     ///
     /// Returns an error if the machine exceeds its budget or comes to a standstill.
-    pub fn build(specification: &Specification, usage: Usage) -> Result<Self, LaboratoryError> {
+    pub fn build(
+        specification: &Specification,
+        usage: BenchUsage,
+    ) -> Result<Self, LaboratoryError> {
         let circumstances = Circumstances {
             seed: usage.seed,
-            volumes: usage.drives + usize::from(usage.other),
-            phase: usage.phase,
+            volumes: usage.drive_count + usize::from(usage.has_other_volume),
+            phase: usage.spindle_phase,
             first_phase: usage.first_phase,
-            speed_difference: usage.speed_difference,
-            trace: usage.trace,
-            record: usage.record,
+            speed_difference: usage.speed_difference_share,
+            trace: usage.records_trace,
+            record: usage.records_requests,
             what_if: usage.what_if,
             budget: usage.budget,
-            events_before: usage.events.load(Ordering::Relaxed),
+            events_before: usage.event_count.load(Ordering::Relaxed),
             ..Circumstances::default()
         };
         let volumes = circumstances.volumes;
@@ -133,10 +139,10 @@ impl Bench {
             .map_err(|exceeded| LaboratoryError::Budget(exceeded.into()))?;
         let bench = Self {
             machine: Machine::build(specification, circumstances),
-            medium: medium_of(specification),
+            medium: medium_of_specification(specification),
             usage,
-            next: Cell::new(0),
-            buffers: Rc::default(),
+            next_file: Cell::new(0),
+            worker_buffers: Rc::default(),
             drive_of_volume: specification
                 .volumes
                 .iter()
@@ -152,13 +158,13 @@ impl Bench {
     fn make_folders(&self, drives: usize) -> Result<(), LaboratoryError> {
         let failed = Rc::new(RefCell::new(None));
         let meeting = Rendezvous::new(1);
-        let ports = self.ports(&meeting, &Arc::default(), Vec::new());
+        let ports = self.worker_ports(&meeting, &Arc::default(), Vec::new());
         let kernel = self.machine.kernel().clone();
         let outcome = Rc::clone(&failed);
         self.machine.spawn("mkdir", async move {
             let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
             for drive in 0..drives {
-                let folder = FOLDER.trim_end_matches('/');
+                let folder = DRIVE_FOLDER.trim_end_matches('/');
                 if let Err(error) = system.mkdir(&format!("/mnt{drive}/{folder}")).await {
                     *outcome.borrow_mut() = Some(error);
                 }
@@ -173,19 +179,19 @@ impl Bench {
         }
     }
 
-    fn ports(
+    fn worker_ports(
         &self,
         meeting: &Rc<Rendezvous>,
         progress: &Arc<WorkerProgress>,
         pipe_ends: Vec<PipeEnd>,
     ) -> ModelPorts {
-        let number = self.next.get();
-        self.next.set(number + 1);
+        let number = self.next_file.get();
+        self.next_file.set(number + 1);
         ModelPorts {
             number,
             pipe_ends,
             meeting: Rc::clone(meeting),
-            time_calls: self.usage.time_calls,
+            time_calls: self.usage.times_calls,
             stop: Arc::clone(&self.usage.stop),
             progress: Arc::clone(progress),
         }
@@ -194,7 +200,7 @@ impl Bench {
     fn run_machine(&self) -> Result<(), LaboratoryError> {
         let outcome = self.machine.run_unless(&self.usage.stop);
         let events = self.machine.events();
-        self.usage.events.store(events, Ordering::Relaxed);
+        self.usage.event_count.store(events, Ordering::Relaxed);
         outcome.map_err(|standstill| match standstill {
             Standstill::Stopped => LaboratoryError::Interrupted,
             Standstill::Exceeded(exceeded) => LaboratoryError::Budget(exceeded.into()),
@@ -203,37 +209,37 @@ impl Bench {
     }
 }
 
-impl Rig for Bench {
-    fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
-        let ground = Ground {
-            drives: vec![self.medium; self.usage.drives],
-            folder: FOLDER,
-            other: self.usage.other.then_some(Other {
-                number: self.usage.drives as u32,
+impl MeasurementRig for ModelBench {
+    fn list_assignments(&self, tasks: &[JobTask<'_>]) -> Vec<WorkerAssignment> {
+        let ground = StorageSetup {
+            drive_media: vec![self.medium; self.usage.drive_count],
+            folder_name: DRIVE_FOLDER,
+            other_medium: self.usage.has_other_volume.then_some(Other {
+                number: self.usage.drive_count as u32,
                 medium: self.medium,
             }),
             seed: self.usage.seed,
-            drop_all_caches: self.usage.drop_all_caches,
+            drop_all_caches: self.usage.drops_all_caches,
         };
-        ground.assignments(tasks)
+        ground.list_assignments(tasks)
     }
 
-    fn run(
+    fn run_assignments(
         &self,
-        (assignments, workers): (&[Assignment], &[Arc<WorkerProgress>]),
+        (assignments, workers): (&[WorkerAssignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         let meeting = Rendezvous::new(assignments.len());
-        let none_yet: Vec<Option<WorkerOutcome>> = assignments.iter().map(|_| None).collect();
+        let none_yet: Vec<Option<WorkerResult>> = assignments.iter().map(|_| None).collect();
         let outcomes = Rc::new(RefCell::new(none_yet));
-        let mut pipes = Pipes::default();
+        let mut pipes = PipeEnds::default();
         for (number, (assignment, progress)) in assignments.iter().zip(workers).enumerate() {
             let assignment = assignment.clone();
-            let Ok(end) = pipes.end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
-            let ports = self.ports(&meeting, progress, end.into_iter().collect());
+            let Ok(end) = pipes.take_end(&assignment, || Ok::<_, Infallible>(Pipe::ends()));
+            let ports = self.worker_ports(&meeting, progress, end.into_iter().collect());
             let kernel = self.machine.kernel().clone();
             let outcomes = Rc::clone(&outcomes);
-            let buffers = Rc::clone(&self.buffers);
+            let buffers = Rc::clone(&self.worker_buffers);
             let name = format!("worker {number}");
             self.machine.spawn(&name, async move {
                 let program = &assignment.program;
@@ -243,7 +249,7 @@ impl Rig for Bench {
                 let mut buffer =
                     kept.unwrap_or_else(|| assignment.program.short_buffer(&assignment.worker));
                 let mut system = System::Model(Box::new(Model::begin(&kernel, ports).await));
-                let outcome = measured(&mut system, &assignment, &mut buffer).await;
+                let outcome = measure_worker(&mut system, &assignment, &mut buffer).await;
                 if outcome.is_err() {
                     system.give_up();
                 }
@@ -258,15 +264,16 @@ impl Rig for Bench {
         self.run_machine()?;
         let outcomes = outcomes.take().into_iter();
         let outcomes = outcomes.map(|outcome| outcome.expect("every worker has ended"));
-        let outcomes: Vec<WorkerOutcome> = outcomes.collect();
-        if self.usage.record {
-            self.tell(&outcomes, observer);
+        let outcomes: Vec<WorkerResult> = outcomes.collect();
+        if self.usage.records_requests {
+            self.report_events(&outcomes, observer);
         }
-        let names = Names::of_model(&self.usage.system, self.usage.drives);
-        let made = collect((assignments, &names), outcomes);
-        let mut repetitions = made
-            .map_err(|Failure { title, error }| LaboratoryError::program(&title, &names, &error))?;
-        let caches = self.caches_since(&caches);
+        let names = StorageNames::for_model(&self.usage.system_name, self.usage.drive_count);
+        let made = collect_repetitions((assignments, &names), outcomes);
+        let mut repetitions = made.map_err(|WorkerError { title, error }| {
+            LaboratoryError::program(&title, &names, &error)
+        })?;
+        let caches = self.controller_caches_since(&caches);
         let media_caches = self.media_caches_since(&media_caches);
         let flash = self.flash_since(&flash);
         for repetition in &mut repetitions {
@@ -282,7 +289,7 @@ impl Rig for Bench {
         Ok(repetitions)
     }
 
-    fn remark(&self, result: &ProgramResult) -> Option<String> {
+    fn describe_result(&self, result: &ProgramResult) -> Option<String> {
         let mut loads = result.kept().flat_map(Repetition::loads);
         let under_way = loads.find(|load| load.engine != Engine::Calls);
         let note = under_way.and_then(|_| self.machine.kernel().ring_note());
@@ -290,10 +297,10 @@ impl Rig for Bench {
     }
 }
 
-impl Bench {
+impl ModelBench {
     /// Describes the recorded requests, with the names of their drives.
-    pub fn source(&self) -> Source {
-        Source {
+    pub fn event_source(&self) -> EventSource {
+        EventSource {
             devices: self
                 .machine
                 .drives_busy()
@@ -301,7 +308,7 @@ impl Bench {
                 .enumerate()
                 .map(|(number, _)| format!("drive{}", number + 1))
                 .collect(),
-            what: format!(
+            description: format!(
                 "requests from the moment that {} until it takes their completion, in virtual time",
                 match self.machine.is_rig() {
                     true => "a program gives them to the drive",
@@ -313,7 +320,7 @@ impl Bench {
 
     /// Reports the requests to drives since the last report, and marks those in the timed part of
     /// these workers.
-    fn tell(&self, outcomes: &[WorkerOutcome], observer: &mut dyn Observer) {
+    fn report_events(&self, outcomes: &[WorkerResult], observer: &mut dyn Observer) {
         let events = self.machine.take_events();
         let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
         let (began, ended) = parts.fold(
@@ -322,28 +329,31 @@ impl Bench {
         );
         let (before, rest) = events.split_at(events.partition_point(|event| event.at < began));
         let (inside, after) = rest.split_at(rest.partition_point(|event| event.at <= ended));
-        let mut say = |recorded| observer.handle_event(Event::Recorded(recorded));
-        say(Recorded::Events(before));
+        let mut say = |recorded| observer.handle_event(ObserverEvent::RequestsRecorded(recorded));
+        say(RecordedEvent::RequestEvents(before));
         if began <= ended {
-            say(Recorded::Begins(began));
-            say(Recorded::Events(inside));
-            say(Recorded::Ends(ended));
+            say(RecordedEvent::RecordingStarted(began));
+            say(RecordedEvent::RequestEvents(inside));
+            say(RecordedEvent::RecordingEnded(ended));
         }
-        say(Recorded::Events(after));
+        say(RecordedEvent::RequestEvents(after));
     }
 
     /// Returns the events since the machine was built or since the last call; `None` unless
-    /// [`Usage::trace`] is set.
+    /// [`BenchUsage::records_trace`] is set.
     pub fn take_trace(&self) -> Option<Trace> {
         self.machine.take_trace()
     }
 
     /// Returns the changes in the statistics of the controllers' caches since `before`, for the
     /// classes that were read.
-    fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
+    fn controller_caches_since(
+        &self,
+        before: &[(usize, [CacheStatistics; 3])],
+    ) -> Vec<ControllerCache> {
         let mut all = Vec::new();
         for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
-            for class in Hint::ALL {
+            for class in AccessHint::ALL {
                 let (now, before) = (now[class as usize], before[class as usize]);
                 if now.reads > before.reads {
                     all.push(ControllerCache {
@@ -367,15 +377,15 @@ impl Bench {
                 MediaCache {
                     drive: number as u32 + 1,
                     used_bytes: now.used_bytes,
-                    room_bytes: now.room_bytes,
-                    extents: now.extents,
-                    most_extents: now.most_extents,
+                    room_bytes: now.capacity_bytes,
+                    extents: now.extent_count,
+                    most_extents: now.extents_max,
                     cached_bytes: now.cached_bytes - before.cached_bytes,
                     streamed_bytes: now.streamed_bytes - before.streamed_bytes,
                     cleaned_bytes: now.cleaned_bytes - before.cleaned_bytes,
                     past_cache_bytes: now.past_cache_bytes - before.past_cache_bytes,
-                    bands_cleaned: now.bands_cleaned - before.bands_cleaned,
-                    cleaning: moment(now.cleaning - before.cleaning),
+                    bands_cleaned: now.cleaned_band_count - before.cleaned_band_count,
+                    cleaning: moment(now.cleaning_time - before.cleaning_time),
                 }
             };
         let all = self.machine.media_caches().into_iter();
@@ -393,8 +403,8 @@ impl Bench {
     /// # Errors
     ///
     /// Returns the fault of a file system. Nothing measured on it is valid.
-    pub fn check(&self) -> Result<(), LaboratoryError> {
-        let drives = self.usage.drives + usize::from(self.usage.other);
+    pub fn check_events(&self) -> Result<(), LaboratoryError> {
+        let drives = self.usage.drive_count + usize::from(self.usage.has_other_volume);
         let mounted = if self.medium == Medium::Directory {
             drives
         } else {
@@ -402,7 +412,7 @@ impl Bench {
         };
         for drive in 0..mounted {
             self.machine.check(drive).map_err(|problems| {
-                LaboratoryError::Work(format!(
+                LaboratoryError::Workload(format!(
                     "the file system of drive {} is not consistent: {}",
                     drive + 1,
                     problems.join("; ")

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 /// A system with its settings, ready to be built.
 #[derive(Clone, Debug)]
-pub struct Computer {
+pub struct ModelComputer {
     /// Name of the system: `NAME`, `NAME:VARIANT` or the path of a file.
     pub name: String,
     /// Description of the system, for users.
@@ -25,23 +25,23 @@ pub struct Computer {
     /// All parameters of the system, with their sources.
     pub parameters: Vec<Parameter>,
     /// Texts of the catalogue files that the system consists of, by name.
-    pub texts: BTreeMap<String, String>,
+    pub catalogue_texts: BTreeMap<String, String>,
     /// Catalogue name of each component of the system. A rig has only drives.
-    pub components: BTreeMap<Component, String>,
+    pub component_names: BTreeMap<Component, String>,
     /// Catalogue name of each drive of the system.
     pub drive_names: Vec<String>,
     /// Available bytes of each volume, computed at the first request.
-    rooms_bytes: Vec<OnceLock<u64>>,
+    free_bytes_by_drive: Vec<OnceLock<u64>>,
 }
 
 /// Adds the setting that leaves the drives without file systems.
-pub fn by_itself(settings: &[Setting]) -> Vec<Setting> {
+pub fn bare_drive_settings(settings: &[Setting]) -> Vec<Setting> {
     let none = Setting::new("filesystem", "none");
     settings.iter().cloned().chain([none]).collect()
 }
 
 /// Returns the kind of storage that the programs of a system use.
-pub fn medium_of(specification: &Specification) -> Medium {
+pub fn medium_of_specification(specification: &Specification) -> Medium {
     let mut layouts = (specification.volumes.iter()).map(|volume| specification.layout(volume));
     match layouts.any(|layout| !matches!(layout, Layout::Raw)) {
         true => Medium::Directory,
@@ -49,13 +49,13 @@ pub fn medium_of(specification: &Specification) -> Medium {
     }
 }
 
-impl Computer {
+impl ModelComputer {
     /// Reads a system.
     ///
     /// # Errors
     ///
     /// Returns all faults of the system's name, its files and the settings, each with its place.
-    pub fn read(
+    pub fn read_catalogue(
         catalogue: &Catalogue,
         name: &str,
         settings: &[Setting],
@@ -85,18 +85,18 @@ impl Computer {
         Ok(Self {
             name: name.to_owned(),
             description,
-            rooms_bytes: vec![OnceLock::new(); specification.volumes.len()],
+            free_bytes_by_drive: vec![OnceLock::new(); specification.volumes.len()],
             specification,
             parameters,
-            texts,
-            components,
+            catalogue_texts: texts,
+            component_names: components,
             drive_names,
         })
     }
 
     /// Kind and block size of the computer's file systems, in the form of the tables.
-    pub fn filesystem(&self) -> String {
-        match self.filesystem_kind() {
+    pub fn describe_filesystem(&self) -> String {
+        match self.filesystem_kind_and_block() {
             Some((kind, block_bytes)) => format!("{kind}/{block_bytes}"),
             None => "raw".to_owned(),
         }
@@ -104,7 +104,7 @@ impl Computer {
 
     /// Kind of the computer's file systems, and their block size in bytes; `None` if programs use
     /// bare drives.
-    pub fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
+    pub fn filesystem_kind_and_block(&self) -> Option<(&'static str, u64)> {
         let specification = &self.specification;
         let volume = specification.volumes.first()?;
         match specification.layout(volume) {
@@ -117,19 +117,19 @@ impl Computer {
 
     /// Finds the mechanism of a drive by its catalogue name. Returns it with the cylinder where its
     /// benchmarks start.
-    pub fn measured(&self, name: &str) -> Option<(&MechanismSpecification, u32)> {
+    pub fn measured_mechanism(&self, name: &str) -> Option<(&MechanismSpecification, u32)> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].measured()
     }
 
     /// Finds a disk with firmware by its catalogue name.
-    pub fn disk(&self, name: &str) -> Option<&DiskSpecification> {
+    pub fn find_disk(&self, name: &str) -> Option<&DiskSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].disk()
     }
 
     /// Finds a flash drive by its catalogue name.
-    pub fn flash(&self, name: &str) -> Option<&FlashSpecification> {
+    pub fn find_flash(&self, name: &str) -> Option<&FlashSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].flash()
     }
@@ -154,8 +154,8 @@ impl Computer {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Computer::read`].
-    pub fn read_for<'a>(
+    /// Returns the errors of [`ModelComputer::read_catalogue`].
+    pub fn read_for_medium<'a>(
         catalogue: &Catalogue,
         name: &str,
         settings: &[Setting],
@@ -165,25 +165,25 @@ impl Computer {
         let by_itself = programs
             .into_iter()
             .all(raw)
-            .then(|| Self::v7_by_itself(catalogue, name, settings))
+            .then(|| Self::read_v7_alone(catalogue, name, settings))
             .flatten();
-        by_itself.map_or_else(|| Self::read(catalogue, name, settings), Ok)
+        by_itself.map_or_else(|| Self::read_catalogue(catalogue, name, settings), Ok)
     }
 
     /// Reads a system with bare drives, if its kernel is of the seventh edition.
-    pub fn v7_by_itself(catalogue: &Catalogue, name: &str, settings: &[Setting]) -> Option<Self> {
-        let computer = Self::read(catalogue, name, &by_itself(settings)).ok();
+    pub fn read_v7_alone(catalogue: &Catalogue, name: &str, settings: &[Setting]) -> Option<Self> {
+        let computer = Self::read_catalogue(catalogue, name, &bare_drive_settings(settings)).ok();
         computer.filter(Self::is_v7)
     }
 
     /// Number of configured drives. If several partitions of a drive are measured, each counts.
-    pub fn configured_drives(&self) -> usize {
+    pub fn configured_drive_count(&self) -> usize {
         self.specification.volumes.len()
     }
 
     /// Kind of storage that the programs of this computer use.
     pub fn medium(&self) -> Medium {
-        medium_of(&self.specification)
+        medium_of_specification(&self.specification)
     }
 
     /// Size of a drive's partition in bytes.
@@ -193,11 +193,11 @@ impl Computer {
 
     /// Bytes that an ordinary user may write to a fresh file system of this drive, numbered from 0;
     /// all bytes of a drive without a file system.
-    pub fn room_bytes(&self, drive: usize) -> u64 {
-        *self.rooms_bytes[drive].get_or_init(|| self.room_of_fresh_bytes(drive))
+    pub fn free_bytes(&self, drive: usize) -> u64 {
+        *self.free_bytes_by_drive[drive].get_or_init(|| self.fresh_free_bytes(drive))
     }
 
-    fn room_of_fresh_bytes(&self, drive: usize) -> u64 {
+    fn fresh_free_bytes(&self, drive: usize) -> u64 {
         let volume = self.specification.volumes[drive];
         let bytes = volume.partition.bytes();
         let checked = "the specification was checked";

@@ -1,16 +1,16 @@
 //! Execution of a plan on modelled machines: their configuration, their work, and the run that
 //! describes them.
 
-use super::bench::{Bench, Usage};
-use super::computer::Computer;
+use super::bench::{BenchUsage, ModelBench};
+use super::computer::ModelComputer;
 use super::version::{MODEL_VERSION, fingerprint};
 use crate::again::check_elapsed;
 use crate::error::LaboratoryError;
-use crate::measured::Task;
-use crate::observer::Nobody;
-use crate::plan::{ModelPlan, titles};
-use crate::rig::{Stand, Work, repeat};
-use crate::two_drives::two_drives;
+use crate::measured::JobTask;
+use crate::observer::SilentObserver;
+use crate::plan::{ModelPlan, list_titles};
+use crate::rig::{RigSetup, RigWork, repeat_work};
+use crate::two_drives::two_drive_settings;
 use diskperf_battery::{Companies, Job, Step, Suite};
 use diskperf_catalogue::Component;
 use diskperf_timeline::{
@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 /// Repeats a plan, up to the first repetition that counts of the last wanted result. For each
 /// wanted result, `of` converts the trace of its first such repetition. Returns the converted
 /// traces, each with the index of its result.
-pub fn traced<T>(
+pub fn run_with_traces<T>(
     plan: &ModelPlan,
     (run, wanted): (&Run, &[usize]),
     of: impl Fn(Trace) -> Option<T>,
@@ -33,7 +33,7 @@ pub fn traced<T>(
     let of_computer = plan.suite.jobs().count();
     let mut kept = Vec::new();
     for (number, computer) in plan.computers.iter().enumerate() {
-        let steps = numbered(&plan.suite, number * of_computer);
+        let steps = number_steps(&plan.suite, number * of_computer);
         let first_wanted = |results: &Range<usize>| {
             let mut wanted = wanted.iter().copied();
             wanted.find(|one| results.contains(one))
@@ -44,16 +44,16 @@ pub fn traced<T>(
         else {
             continue;
         };
-        let usage = Usage {
-            trace: true,
-            ..usage(plan, &Arc::default())
+        let usage = BenchUsage {
+            records_trace: true,
+            ..bench_usage(plan, &Arc::default())
         };
-        let bench = Bench::build(&computer.specification, usage)?;
+        let bench = ModelBench::build(&computer.specification, usage)?;
         // What runs before has left its files as its last repetition left them.
         for (place, (step, results)) in steps[..=last].iter().enumerate() {
-            let titles = titles(step);
-            let mut work = work(plan, step, &titles);
-            work.protocol.discarded = before_those_that_count(&run.results[results.start]);
+            let titles = list_titles(step);
+            let mut work = build_work(plan, step, &titles);
+            work.protocol.discarded = uncounted_repetitions(&run.results[results.start]);
             if place == last {
                 work.protocol.repetitions = work.protocol.discarded + 1;
             }
@@ -74,7 +74,7 @@ pub fn traced<T>(
     Ok(kept)
 }
 
-fn before_those_that_count(result: &ProgramResult) -> u32 {
+fn uncounted_repetitions(result: &ProgramResult) -> u32 {
     let mut all = result.repetitions.iter();
     let first = all.position(|one| !one.discarded);
     first.map_or(result.protocol.discarded, |first| first as u32)
@@ -82,7 +82,7 @@ fn before_those_that_count(result: &ProgramResult) -> u32 {
 
 /// Steps of a suite, each with the indices of its results. `first` is the index of the first
 /// result.
-fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
+fn number_steps(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
     let mut next = first;
     let steps = suite.steps.iter().map(|step| {
         let results = next..next + step.jobs.len();
@@ -95,111 +95,118 @@ fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
 /// Repeats work. Returns the trace of the first repetition that counts, and all repetitions of each
 /// task.
 fn first_trace(
-    bench: &Bench,
-    work: &Work<'_>,
+    bench: &ModelBench,
+    work: &RigWork<'_>,
 ) -> Result<(Option<Trace>, Vec<Vec<Repetition>>), LaboratoryError> {
     let mut trace = None;
     bench.take_trace();
-    let mut repetitions = vec![Vec::new(); work.tasks.len()];
-    repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
-        let recorded = bench.take_trace();
-        if !made[0].discarded && trace.is_none() {
-            trace = recorded;
-        }
-        true
-    })?;
+    let mut repetitions = vec![Vec::new(); work.job_tasks.len()];
+    repeat_work(
+        bench,
+        work,
+        &mut repetitions,
+        &mut SilentObserver,
+        |made, _| {
+            let recorded = bench.take_trace();
+            if !made[0].discarded && trace.is_none() {
+                trace = recorded;
+            }
+            true
+        },
+    )?;
     Ok((trace, repetitions))
 }
 
 /// Returns the configuration of each machine that a plan builds: drives, seed, phases, budget.
-pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
-    Usage {
-        other: plan.other,
-        phase: plan.phase(),
-        speed_difference: two_drives().speed_difference_share,
-        time_calls: plan.experiment.time_calls,
-        drop_all_caches: plan.experiment.drop_all_caches,
+pub fn bench_usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> BenchUsage {
+    BenchUsage {
+        has_other_volume: plan.has_other_volume,
+        spindle_phase: plan.spindle_phase(),
+        speed_difference_share: two_drive_settings().speed_difference_share,
+        times_calls: plan.experiment.time_calls,
+        drops_all_caches: plan.experiment.drop_all_caches,
         budget: plan.budget,
-        record: plan.record,
-        ..Usage::of((&plan.target, plan.drives), plan.experiment.seed, stop)
+        records_requests: plan.records_requests,
+        ..BenchUsage::for_system((&plan.target, plan.drive_count), plan.experiment.seed, stop)
     }
 }
 
 /// Returns the tasks of a step of a plan, with the plan's protocol.
-pub fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<'a> {
-    let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
-    Work {
-        tasks: Task::of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
+pub fn build_work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> RigWork<'a> {
+    let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.file_bytes(job)).collect();
+    RigWork {
+        job_tasks: JobTask::list_of_step(step, (titles, &sizes_bytes), plan.experiment.cache),
         protocol: plan.suite.protocol_of(&step.jobs[0]),
-        companies: Companies::default(),
+        companion_work: Companies::default(),
     }
 }
 
 /// Returns the task of a job in a plan.
-pub fn task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> Task<'a> {
-    Task::of(job, title, plan.experiment.cache, plan.size(job))
+pub fn build_task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> JobTask<'a> {
+    JobTask::from_job(job, title, plan.experiment.cache, plan.file_bytes(job))
 }
 
 /// Properties that all results of a plan on one of its computers share.
-pub fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
-    Stand {
-        drives: plan.drives as u32,
-        filesystem: computer.filesystem(),
+pub fn describe_setup(plan: &ModelPlan, computer: &ModelComputer) -> RigSetup {
+    RigSetup {
+        drive_count: plan.drive_count as u32,
+        filesystem: computer.describe_filesystem(),
         notes: Vec::new(),
     }
 }
 
 /// Effect of one setting of a system on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum SettingEffect {
     /// The run differs or is impossible without the setting.
-    Changes,
+    ChangesResult,
     /// Every repetition is the same without the setting.
-    Nothing,
+    NoEffect,
     /// The run without the setting exceeds the rest of the budget.
-    Unknown,
+    Undetermined,
 }
 
 /// Determines the effect of a setting on a run with these results, by making the run without it.
-pub fn effect(
+pub fn find_effect(
     plan: &ModelPlan,
     setting: usize,
-    usage: &Usage,
+    usage: &BenchUsage,
     results: &[ProgramResult],
-) -> Result<Effect, LaboratoryError> {
-    match is_idle(plan, setting, usage, results) {
-        Ok(true) => Ok(Effect::Nothing),
-        Ok(false) | Err(LaboratoryError::Program { .. }) => Ok(Effect::Changes),
-        Err(LaboratoryError::Budget(_)) => Ok(Effect::Unknown),
+) -> Result<SettingEffect, LaboratoryError> {
+    match has_no_effect(plan, setting, usage, results) {
+        Ok(true) => Ok(SettingEffect::NoEffect),
+        Ok(false) | Err(LaboratoryError::Program { .. }) => Ok(SettingEffect::ChangesResult),
+        Err(LaboratoryError::Budget(_)) => Ok(SettingEffect::Undetermined),
         Err(error) => Err(error),
     }
 }
 
-fn is_idle(
+fn has_no_effect(
     plan: &ModelPlan,
     setting: usize,
-    usage: &Usage,
+    usage: &BenchUsage,
     results: &[ProgramResult],
 ) -> Result<bool, LaboratoryError> {
     let mut settings = plan.experiment.settings.clone();
     settings.remove(setting);
-    let Ok(computers) = plan.computers_with(&settings) else {
+    let Ok(computers) = plan.rebuild_computers(&settings) else {
         return Ok(false);
     };
-    let enough =
-        |computer: &Computer| computer.configured_drives() >= plan.drives + usize::from(plan.other);
+    let enough = |computer: &ModelComputer| {
+        computer.configured_drive_count() >= plan.drive_count + usize::from(plan.has_other_volume)
+    };
     if computers.len() != plan.computers.len() || !computers.iter().all(enough) {
         return Ok(false);
     }
     let mut before = results;
     for computer in &computers {
-        let bench = Bench::build(&computer.specification, usage.clone())?;
+        let bench = ModelBench::build(&computer.specification, usage.clone())?;
         for step in &plan.suite.steps {
             let Some((of_step, rest)) = before.split_at_checked(step.jobs.len()) else {
                 return Ok(false);
             };
             before = rest;
-            if !is_same(&bench, &work(plan, step, &titles(step)), of_step)? {
+            if !are_results_equal(&bench, &build_work(plan, step, &list_titles(step)), of_step)? {
                 return Ok(false);
             }
         }
@@ -207,27 +214,33 @@ fn is_idle(
     Ok(true)
 }
 
-fn is_same(
-    bench: &Bench,
-    work: &Work<'_>,
+fn are_results_equal(
+    bench: &ModelBench,
+    work: &RigWork<'_>,
     before: &[ProgramResult],
 ) -> Result<bool, LaboratoryError> {
     let mut number = 0;
     let mut same = true;
-    let mut repetitions = vec![Vec::new(); work.tasks.len()];
-    repeat(bench, work, &mut repetitions, &mut Nobody, |made, _| {
-        let expected = before.iter().map(|result| result.repetitions.get(number));
-        same &= made.iter().map(Some).eq(expected);
-        number += 1;
-        same
-    })?;
+    let mut repetitions = vec![Vec::new(); work.job_tasks.len()];
+    repeat_work(
+        bench,
+        work,
+        &mut repetitions,
+        &mut SilentObserver,
+        |made, _| {
+            let expected = before.iter().map(|result| result.repetitions.get(number));
+            same &= made.iter().map(Some).eq(expected);
+            number += 1;
+            same
+        },
+    )?;
     let has_all = |result: &ProgramResult| result.repetitions.len() == number;
     Ok(same && before.iter().all(has_all))
 }
 
 /// Creates a modelled run, with no results yet.
-pub fn new_run(plan: &ModelPlan, begun: Begun) -> Run {
-    let model = modelled(plan, MODEL_VERSION);
+pub fn new_run(plan: &ModelPlan, begun: RunStart) -> Run {
+    let model = describe_model(plan, MODEL_VERSION);
     Run {
         model: Some(model),
         world: World::Model,
@@ -235,26 +248,26 @@ pub fn new_run(plan: &ModelPlan, begun: Begun) -> Run {
         ..empty_run(
             &plan.experiment,
             &plan.suite,
-            (plan.target.clone(), environment(plan)),
+            (plan.target.clone(), model_environment(plan)),
             begun,
         )
     }
 }
 
 /// Collects everything that a model of this version needs to repeat the run.
-pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
+pub fn describe_model(plan: &ModelPlan, model_version: &str) -> Modelled {
     let settings = plan.experiment.settings.iter();
     let settings: Vec<String> = settings.map(Setting::to_string).collect();
     let catalogue: BTreeMap<String, String> = plan
         .computers
         .iter()
-        .flat_map(|computer| computer.texts.clone())
+        .flat_map(|computer| computer.catalogue_texts.clone())
         .collect();
     let mut identity = vec![
         model_version.to_owned(),
         plan.target.clone(),
         plan.experiment.seed.to_string(),
-        plan.drives.to_string(),
+        plan.drive_count.to_string(),
         plan.experiment.cache.name().to_owned(),
         plan.experiment.drop_all_caches.to_string(),
     ];
@@ -265,7 +278,7 @@ pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
                 "{}{} {values:?} {} {:?}",
                 if number > 0 { "beside: " } else { "" },
                 job.program.name(),
-                plan.size(job),
+                plan.file_bytes(job),
                 plan.suite.protocol_of(job)
             ));
         }
@@ -296,17 +309,17 @@ pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
         model_version: model_version.to_owned(),
         fingerprint: fingerprint(identity.iter().map(String::as_str)),
         settings,
-        configured_drives: plan.computers[0].configured_drives() as u32,
-        phase: plan.phase(),
+        configured_drives: plan.computers[0].configured_drive_count() as u32,
+        phase: plan.spindle_phase(),
         catalogue,
     }
 }
 
-fn environment(plan: &ModelPlan) -> Environment {
+fn model_environment(plan: &ModelPlan) -> Environment {
     let computer = &plan.computers[0];
     let name = |component: Component| {
         // Drives by themselves have neither; runs of earlier versions call that so.
-        let name = computer.components.get(&component);
+        let name = computer.component_names.get(&component);
         name.map_or("bare", |name| name).to_owned()
     };
     let memory = computer
@@ -314,21 +327,21 @@ fn environment(plan: &ModelPlan) -> Environment {
         .iter()
         .find(|parameter| parameter.path == "host.memory_bytes")
         .and_then(|parameter| parameter.value.replace('_', "").parse().ok());
-    let places = (0..plan.drives + usize::from(plan.other)).map(|drive| {
+    let places = (0..plan.drive_count + usize::from(plan.has_other_volume)).map(|drive| {
         let volume = computer.specification.volumes[drive];
         let described = &computer.specification.drives[volume.drive];
         let size_bytes = described.capacity_bytes();
         Place {
             path: format!("drive {} of {}", drive + 1, plan.target),
             filesystem: computer
-                .filesystem_kind()
+                .filesystem_kind_and_block()
                 .map(|(kind, block_bytes)| Filesystem {
                     kind: kind.to_owned(),
                     source: format!("drive {}", drive + 1),
                     mount_point: format!("/mnt{drive}"),
                     block_bytes,
                     total_bytes: computer.partition_bytes(drive),
-                    available_bytes: computer.room_bytes(drive),
+                    available_bytes: computer.free_bytes(drive),
                     ..Filesystem::default()
                 }),
             devices: vec![Device {
@@ -352,7 +365,7 @@ fn environment(plan: &ModelPlan) -> Environment {
 
 /// Identity of a run. Models draw no ids and have no clock of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Begun {
+pub struct RunStart {
     /// Id of the run: ten hexadecimal digits.
     pub id: String,
     /// Start of the run, in milliseconds of Unix time.
@@ -364,7 +377,7 @@ pub fn empty_run(
     experiment: &Experiment,
     suite: &Suite,
     (target, environment): (String, Environment),
-    begun: Begun,
+    begun: RunStart,
 ) -> Run {
     Run {
         id: begun.id,

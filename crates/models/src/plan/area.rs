@@ -1,27 +1,27 @@
 //! Size of the area that the suites of modern storage use.
 
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Experiment, SizeChoice, Workload};
 
-const SUITES: [&str; 2] = ["today26", "ssd26"];
+const AREA_SUITES: [&str; 2] = ["today26", "ssd26"];
 
 /// Maximum area of a log program, in bytes.
-pub const LOG_BYTES: u64 = 64 * MIB;
+pub const LOG_BYTES_MAX: u64 = 64 * MIB;
 
 /// Maximum area on a modelled drive, in bytes, far above its kernel's cache.
-const LARGEST_MODELLED_BYTES: u64 = 64 * MIB;
+const MODELLED_AREA_BYTES_MAX: u64 = 64 * MIB;
 
 /// Duration of a repetition in virtual time, in ms. Real storage needs SNIA's minute; a model has
 /// no disturbances.
-const MODELLED_MS: &str = "1000";
+const MODELLED_DURATION_MS: &str = "1000";
 
 /// Gives the programs of a suite for modern storage an area that fits the modelled computer.
 /// Returns the remarks for readers.
-pub fn fit_computer(
+pub fn fit_to_computer(
     suite: &mut Suite,
-    computer: &Computer,
+    computer: &ModelComputer,
     experiment: &Experiment,
 ) -> Vec<String> {
     if !is_fitted(suite, experiment) {
@@ -29,22 +29,22 @@ pub fn fit_computer(
     }
     for job in suite.jobs_mut() {
         if job.program.lasts().is_some() {
-            set(job, "duration_ms", MODELLED_MS);
+            set_parameter(job, "duration_ms", MODELLED_DURATION_MS);
         }
     }
     let area_bytes = modelled_area_bytes(computer);
     for job in suite.jobs_mut() {
         let bytes = match job.program.is_log() {
-            true => (area_bytes / 4).min(LOG_BYTES),
+            true => (area_bytes / 4).min(LOG_BYTES_MAX),
             false => area_bytes,
         };
-        set(job, "area_bytes", &bytes.to_string());
+        set_parameter(job, "area_bytes", &bytes.to_string());
     }
     let mut notes = vec![format!(
         "requests fall into {} of the drive",
         format_size(area_bytes)
     )];
-    notes.extend(stream_past_cache(suite, computer, experiment));
+    notes.extend(extend_streams_past_cache(suite, computer, experiment));
     if computer.medium() == Medium::Directory {
         notes.push(
             "its kernel cannot bypass its buffer cache, so all I/O goes through that cache"
@@ -56,15 +56,15 @@ pub fn fit_computer(
 
 /// Multiple of the drive's cache that a stream transfers. With less, the cache keeps data from one
 /// repetition to the next that should come from the medium.
-pub const TIMES_CACHE: u64 = 4;
+pub const CACHE_SIZE_FACTOR: u64 = 4;
 
-fn past(cache_bytes: u64) -> u64 {
-    TIMES_CACHE.saturating_mul(cache_bytes.next_multiple_of(MIB))
+fn bytes_past_cache(cache_bytes: u64) -> u64 {
+    CACHE_SIZE_FACTOR.saturating_mul(cache_bytes.next_multiple_of(MIB))
 }
 
 /// Makes the streams of a suite for modern storage transfer as much as on a drive with this cache,
 /// whatever cache the drive has. Compared points then transfer equal amounts.
-pub fn stream_alike(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64) {
+pub fn equalize_stream_sizes(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64) {
     if cache_bytes == 0 || !is_fitted(suite, experiment) {
         return;
     }
@@ -72,15 +72,15 @@ pub fn stream_alike(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64
         .jobs_mut()
         .filter(|job| job.program.name() == "sequential" && job.area_times.is_none());
     for job in streams {
-        job.size_bytes = Some(past(cache_bytes) / u64::from(job.program.workers()));
+        job.size_bytes = Some(bytes_past_cache(cache_bytes) / u64::from(job.program.workers()));
     }
 }
 
 /// Makes streams transfer several times the capacity of the drive's cache, unless the user sets a
 /// size. Returns the remark for readers.
-fn stream_past_cache(
+fn extend_streams_past_cache(
     suite: &mut Suite,
-    computer: &Computer,
+    computer: &ModelComputer,
     experiment: &Experiment,
 ) -> Option<String> {
     let cache_bytes = computer.specification.drives[0].cache_bytes();
@@ -90,7 +90,7 @@ fn stream_past_cache(
     let streams = suite
         .jobs_mut()
         .filter(|job| job.program.name() == "sequential" && job.own_bytes().is_none());
-    let moved_bytes = past(cache_bytes);
+    let moved_bytes = bytes_past_cache(cache_bytes);
     let mut changed = 0;
     for job in streams {
         job.size_bytes = Some(moved_bytes / u64::from(job.program.workers()));
@@ -98,7 +98,7 @@ fn stream_past_cache(
     }
     (changed > 0).then(|| {
         format!(
-            "sequential moves {}, {TIMES_CACHE} times what the drive's cache of {} holds",
+            "sequential moves {}, {CACHE_SIZE_FACTOR} times what the drive's cache of {} holds",
             format_size(moved_bytes),
             format_size(cache_bytes)
         )
@@ -108,9 +108,9 @@ fn stream_past_cache(
 /// Makes programs that write to a flash drive transfer several times the capacity of its buffer,
 /// unless the user sets a size. On real storage, a pilot finds such sizes. Returns the remark for
 /// readers.
-pub fn write_past_buffer(
+pub fn extend_writes_past_buffer(
     suite: &mut Suite,
-    computer: &Computer,
+    computer: &ModelComputer,
     experiment: &Experiment,
 ) -> Option<String> {
     let flash = computer.specification.drives[0].flash()?;
@@ -119,7 +119,7 @@ pub fn write_past_buffer(
     if is_kept || sized || flash.buffer_bytes() == 0 {
         return None;
     }
-    let moved_bytes = past(flash.buffer_bytes());
+    let moved_bytes = bytes_past_cache(flash.buffer_bytes());
     let mut changed = false;
     for job in suite.jobs_mut() {
         let program = &job.program;
@@ -133,7 +133,7 @@ pub fn write_past_buffer(
     }
     changed.then(|| {
         format!(
-            "programs that write move {}, {TIMES_CACHE} times what the drive's buffer of {} holds",
+            "programs that write move {}, {CACHE_SIZE_FACTOR} times what the drive's buffer of {} holds",
             format_size(moved_bytes),
             format_size(flash.buffer_bytes())
         )
@@ -142,19 +142,19 @@ pub fn write_past_buffer(
 
 /// Returns the area on a modelled drive in bytes: the whole drive if it is a disk with firmware,
 /// like a real one, otherwise a part of the drive.
-fn modelled_area_bytes(computer: &Computer) -> u64 {
-    let room_bytes = computer.room_bytes(0);
+fn modelled_area_bytes(computer: &ModelComputer) -> u64 {
+    let room_bytes = computer.free_bytes(0);
     if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
-        return whole_mib(room_bytes);
+        return round_up_to_mib(room_bytes);
     }
-    let mut area_bytes = LARGEST_MODELLED_BYTES;
+    let mut area_bytes = MODELLED_AREA_BYTES_MAX;
     while area_bytes > MIB && area_bytes > room_bytes / 4 {
         area_bytes /= 2;
     }
     area_bytes
 }
 
-const ROUND_MS: &str = "60000";
+const ROUND_DURATION_MS: &str = "60000";
 
 /// Sets rounds of a minute for programs that are repeated until they are steady, unless the user
 /// sets a size. Storage changes over minutes. Returns the remark for readers.
@@ -167,7 +167,7 @@ pub fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> 
     let mut given = false;
     for job in suite.jobs_mut() {
         if job.program.lasts().is_none() && job.area_times.is_none() {
-            given |= job.program.set("duration_ms", ROUND_MS).is_ok();
+            given |= job.program.set("duration_ms", ROUND_DURATION_MS).is_ok();
         }
     }
     given.then(|| "each round lasts 60 s; --set program.duration_ms=N changes it".to_owned())
@@ -177,7 +177,7 @@ pub fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> 
 /// another one.
 pub fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    !is_kept && SUITES.contains(&suite.name.as_str())
+    !is_kept && AREA_SUITES.contains(&suite.name.as_str())
 }
 
 /// Sets a parameter of a job in a suite for modern storage.
@@ -185,12 +185,12 @@ pub fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
 /// # Panics
 ///
 /// Panics if the job's program has no such parameter.
-pub fn set(job: &mut Job, name: &str, value: &str) {
+pub fn set_parameter(job: &mut Job, name: &str, value: &str) {
     let taken = job.program.set(name, value);
     taken.expect("the programs of these suites have an area");
 }
 
 /// Rounds bytes down to whole mebibytes, unless there is less than one.
-pub fn whole_mib(bytes: u64) -> u64 {
+pub fn round_up_to_mib(bytes: u64) -> u64 {
     (bytes / MIB * MIB).max(bytes.min(MIB))
 }

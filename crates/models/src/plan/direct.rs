@@ -1,27 +1,28 @@
 //! Choice of cache mode for programs that keep requests in flight. They bypass the page cache
 //! wherever they can, so that a row means the same in every suite and alone.
 
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_battery::{Medium, Suite};
 use diskperf_timeline::{CacheMode, Experiment};
 
 /// Chooses O_DIRECT on a modelled computer if its drives are bare. Only those have no kernel cache.
-pub fn choose_modelled(suite: &mut Suite, computer: &Computer, experiment: &Experiment) {
-    let direct =
-        computer.medium() == Medium::Device && !computer.is_minix() && !asks_for_cache(experiment);
+pub fn choose_direct(suite: &mut Suite, computer: &ModelComputer, experiment: &Experiment) {
+    let direct = computer.medium() == Medium::Device
+        && !computer.is_minix()
+        && !requests_cache_mode(experiment);
     for job in suite.jobs_mut() {
         job.program.choose_direct(direct);
     }
 }
 
 /// Reports whether an experiment requests the page cache.
-pub fn asks_for_cache(experiment: &Experiment) -> bool {
+pub fn requests_cache_mode(experiment: &Experiment) -> bool {
     experiment.through_cache || experiment.cache == CacheMode::Warm
 }
 
 /// Returns the cache mode of a run: O_DIRECT if all its programs use it, otherwise the requested
 /// mode.
-pub fn of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
+pub fn cache_mode_of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
     let mut programs = suite
         .programs()
         .filter(|program| program.touches_target())

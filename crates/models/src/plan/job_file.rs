@@ -11,10 +11,10 @@ mod notes;
 
 use crate::error::LaboratoryError;
 use crate::files::Files;
-use crate::job_file::parse;
-use crate::plan::times;
-use crate::rig::ONCE;
-use areas::Layout;
+use crate::job_file::parse_text;
+use crate::plan::format_repetitions;
+use crate::rig::ONE_REPETITION;
+use areas::FileLayout;
 use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
 use diskperf_catalogue::Component;
 use diskperf_fio::job::IoEngine;
@@ -22,45 +22,48 @@ use diskperf_fio::plan::{self, FileSize};
 use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Experiment, JobText, SizeChoice};
-pub use ground::{Ground, RESERVE_BYTES};
-use makers::{existing, made_by_others};
-use notes::{notes_of, notes_of_sections};
+pub use ground::{JobStorage, RESERVE_BYTES};
+use makers::{list_existing_files, list_made_files};
+use notes::{list_notes, merge_section_notes};
 use std::collections::BTreeMap;
 
 /// Converts the jobs of a job file to steps. Returns them with the remarks for readers.
-pub fn suite(
+pub fn build_suite(
     text: &JobText,
-    (ground, files): (&Ground, &dyn Files),
+    (ground, files): (&JobStorage, &dyn Files),
     experiment: &Experiment,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     check_options(experiment)?;
-    let mut file = parse(text)?;
+    let mut file = parse_text(text)?;
     check_file_count(&file)?;
-    iolog::require_apart(&file, files)?;
-    let mut told = notes_of(&file);
-    told.extend(ground.fill(&mut file));
+    iolog::require_separate_logs(&file, files)?;
+    let mut told = list_notes(&file);
+    told.extend(ground.fill_sizes(&mut file));
     let mut steps: Vec<Step> = Vec::new();
-    let places = places(&file);
-    let layout = Layout::new(&file, ground.room_bytes);
-    told.extend(layout.note());
-    let (existing, starts) = (existing(&file, (ground, &layout)), layout.starts());
-    let made = made_by_others(&file, &places, &existing);
+    let places = list_positions(&file);
+    let layout = FileLayout::new(&file, ground.capacity_bytes);
+    told.extend(layout.describe_layout());
+    let (existing, starts) = (
+        list_existing_files(&file, (ground, &layout)),
+        layout.start_bytes_by_path(),
+    );
+    let made = list_made_files(&file, &places, &existing);
     let mut of_sections = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
-        let state = FileState {
-            existing: &existing[number],
-            made: &made[number],
-            starts: &starts,
+        let state = FileStates {
+            existing_files: &existing[number],
+            made_files: &made[number],
+            start_bytes: &starts,
         };
-        let (job, notes) = job((&file, number), (ground, files), state)?;
+        let (job, notes) = build_job((&file, number), (ground, files), state)?;
         of_sections.extend(notes.into_iter().map(|note| (job.name().to_owned(), note)));
         steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
         steps[place].jobs.push(job);
     }
-    told.extend(notes_of_sections(&of_sections));
+    told.extend(merge_section_notes(&of_sections));
     let suite = Suite {
         name: text.name.clone(),
-        protocol: text.protocol.unwrap_or(ONCE),
+        protocol: text.protocol.unwrap_or(ONE_REPETITION),
         steps,
     };
     Ok((suite, told))
@@ -76,29 +79,29 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
     }
 }
 
-struct FileState<'a> {
-    existing: &'a BTreeMap<String, FileSize>,
-    made: &'a BTreeMap<String, MadeBy>,
-    starts: &'a BTreeMap<String, u64>,
+struct FileStates<'a> {
+    existing_files: &'a BTreeMap<String, FileSize>,
+    made_files: &'a BTreeMap<String, MadeBy>,
+    start_bytes: &'a BTreeMap<String, u64>,
 }
 
 /// Converts one section to a job. Returns notes on options that it does not follow.
-fn job(
+fn build_job(
     (file, number): (&JobFile, usize),
-    (ground, files): (&Ground, &dyn Files),
-    state: FileState<'_>,
+    (ground, files): (&JobStorage, &dyn Files),
+    state: FileStates<'_>,
 ) -> Result<(Job, Vec<String>), LaboratoryError> {
-    let FileState {
-        existing,
-        made,
-        starts,
+    let FileStates {
+        existing_files: existing,
+        made_files: made,
+        start_bytes: starts,
     } = state;
     let section = &file.jobs[number];
-    let checked = ground.check(section);
+    let checked = ground.check_job(section);
     checked.map_err(LaboratoryError::request)?;
-    let (fitted, changed) = ground.fitted(section);
-    let mut script = iolog::read(section, files)?;
-    if let (Some(script), Some(_)) = (&mut script, ground.direct) {
+    let (fitted, changed) = ground.fit_job(section);
+    let mut script = iolog::read_script(section, files)?;
+    if let (Some(script), Some(_)) = (&mut script, ground.has_direct_io) {
         script.leave_out_trims();
     }
     let program = match script {
@@ -106,7 +109,7 @@ fn job(
         None => Program::of_fio_job(&fitted, existing, made, starts),
     };
     let program = program.map_err(|errors| with_warnings(errors, file))?;
-    let shortened = ground.shortened(section, existing);
+    let shortened = ground.shorten_sizes(section, existing);
     let notes = program.notes().into_iter().chain(changed);
     let notes = notes.chain(shortened).collect();
     // What globals say below it is not of this section.
@@ -116,7 +119,7 @@ fn job(
         .filter(|(key, _)| section.has_option(key));
     let options = globals.chain(&section.options_as_written).cloned();
     let job = Job {
-        name: Some(name(file, number)),
+        name: Some(job_name(file, number)),
         size_bytes: program.usual_bytes(),
         protocol: None,
         area_times: None,
@@ -130,15 +133,15 @@ fn job(
 }
 
 /// Describes the plan of a job file, step by step. The text is empty if the file is faulty.
-pub fn describe(text: &JobText, ground: &Ground) -> String {
-    let Ok(mut file) = parse(text) else {
+pub fn describe_job_file(text: &JobText, ground: &JobStorage) -> String {
+    let Ok(mut file) = parse_text(text) else {
         return String::new();
     };
-    ground.fill(&mut file);
-    let runs = text.protocol.unwrap_or(ONCE).repetitions;
-    let places = places(&file);
-    let layout = Layout::new(&file, ground.room_bytes);
-    let existing = existing(&file, (ground, &layout));
+    ground.fill_sizes(&mut file);
+    let runs = text.protocol.unwrap_or(ONE_REPETITION).repetitions;
+    let places = list_positions(&file);
+    let layout = FileLayout::new(&file, ground.capacity_bytes);
+    let existing = list_existing_files(&file, (ground, &layout));
     let last = places.iter().max().copied().unwrap_or(0);
     let mut told = String::new();
     for step in 0..=last {
@@ -149,12 +152,16 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
         } else {
             ""
         };
-        told += &format!("  step {}, {}{together}:\n", step + 1, times(runs));
+        told += &format!(
+            "  step {}, {}{together}:\n",
+            step + 1,
+            format_repetitions(runs)
+        );
         for (number, (job, _)) in here {
             told += &format!(
                 "    [{}]: {}\n",
-                name(&file, number),
-                what_it_does(job, &existing[number], ground)
+                job_name(&file, number),
+                describe_job(job, &existing[number], ground)
             );
         }
     }
@@ -163,12 +170,12 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
 
 /// Describes a job, such as `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1
 /// MiB`.
-fn what_it_does(
+fn describe_job(
     job: &fio::JobDefinition,
     existing: &BTreeMap<String, FileSize>,
-    ground: &Ground,
+    ground: &JobStorage,
 ) -> String {
-    let job = &ground.fitted(job).0;
+    let job = &ground.fit_job(job).0;
     if let Some(log) = &job.iolog.replayed_path {
         return format!("the I/O of the log {log}");
     }
@@ -192,7 +199,7 @@ fn what_it_does(
         let total = ios.total().saturating_mul(clones);
         let bytes = format_size(total.saturating_mul(largest));
         told += &format!(", {total} I/Os, {bytes} in all");
-        told += &duration::estimate(job, ios.total());
+        told += &duration::describe_estimate(job, ios.total());
     }
     if job.durations.runtime_us > 0 {
         let at_most = if job.durations.is_time_based {
@@ -286,9 +293,9 @@ pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
 /// job's clones alone. A job that starts before the `startdelay` of a `stonewall` above it does not
 /// wait for that one: fio skips a job whose `startdelay` is not over before it looks at its
 /// `stonewall`.
-fn places(file: &JobFile) -> Vec<usize> {
+fn list_positions(file: &JobFile) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
-    let mut walls: Vec<Wall> = Vec::new();
+    let mut walls: Vec<StoneWall> = Vec::new();
     let mut base = 0;
     for job in &file.jobs {
         let (earliest_us, latest_us) = job.durations.start_delay_us;
@@ -296,8 +303,8 @@ fn places(file: &JobFile) -> Vec<usize> {
             true => {
                 let before = base;
                 base = places.iter().max().map_or(0, |last| last + 1);
-                walls.push(Wall {
-                    before,
+                walls.push(StoneWall {
+                    jobs_before: before,
                     earliest_us,
                 });
                 base
@@ -305,7 +312,7 @@ fn places(file: &JobFile) -> Vec<usize> {
             false => {
                 let passed = walls.iter().rev();
                 let passed = passed.take_while(|wall| wall.earliest_us > latest_us);
-                passed.last().map_or(base, |wall| wall.before)
+                passed.last().map_or(base, |wall| wall.jobs_before)
             }
         };
         let awaited = job.awaited_job.map_or(0, |number| places[number]);
@@ -315,14 +322,14 @@ fn places(file: &JobFile) -> Vec<usize> {
     places
 }
 
-struct Wall {
+struct StoneWall {
     /// Step of jobs that do not wait for the stonewall.
-    before: usize,
+    jobs_before: usize,
     /// Minimum `startdelay` of the stonewall job, in µs.
     earliest_us: u64,
 }
 
-fn name(file: &JobFile, number: usize) -> String {
+fn job_name(file: &JobFile, number: usize) -> String {
     let name = &file.jobs[number].name;
     let above = file.jobs[..number].iter();
     match above.filter(|job| job.name == *name).count() {
@@ -335,25 +342,26 @@ fn name(file: &JobFile, number: usize) -> String {
 mod tests {
     use super::*;
     use crate::files::NoFiles;
-    use crate::job_file::of_text;
+    use crate::job_file::from_text;
     use diskperf_battery::Medium;
     use diskperf_fio::JobEnvironment;
 
-    fn anywhere() -> Ground {
-        Ground {
-            room_bytes: None,
+    fn anywhere() -> JobStorage {
+        JobStorage {
+            capacity_bytes: None,
             free_bytes: None,
-            is_real: false,
+            is_host: false,
             is_file: false,
             is_zoned: false,
-            direct: None,
+            has_direct_io: None,
             has_ftruncate: true,
         }
     }
 
     fn steps(text: &str) -> Vec<Vec<String>> {
-        let text = of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
-        let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+        let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
+        let (suite, _) =
+            build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
         suite.steps.iter().map(names).collect()
     }
@@ -379,10 +387,10 @@ mod tests {
         ] {
             let headers = (0..sections).map(|number| format!("[s{number}]\n"));
             let text = format!("[global]\nsize=64k\n{}", headers.collect::<String>());
-            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
             let (suite, told) =
-                suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
-            assert_eq!(crate::plan::step_title(&suite.steps[0]), expected);
+                build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+            assert_eq!(crate::plan::format_step_title(&suite.steps[0]), expected);
             let notes = told.iter().filter(|note| note.contains("psync")).count();
             assert_eq!(notes, if sections > 3 { 1 } else { sections }, "{told:?}");
         }
@@ -405,8 +413,8 @@ mod tests {
             ("create_on_open=1", ":3:16"),
         ] {
             let text = format!("[x]\nsize=1m\n{option}\n");
-            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
-            let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let refused = build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(words.contains(&format!("x.fio{at}")), "{option}: {words}");
         }
@@ -428,8 +436,8 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nsize=4g\n{options}\n");
-            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
-            let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let refused = build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
             let words = refused.map(|_| ()).unwrap_err().to_string();
             assert!(
                 words.contains(&format!("x.fio{place}")),
@@ -440,13 +448,13 @@ mod tests {
         let sections: String = (0..3)
             .map(|n| format!("[x{n}]\nnrfiles=400000\n"))
             .collect();
-        let text = of_text(
+        let text = from_text(
             ("x.fio", &format!("[global]\nsize=4g\n{sections}")),
             &[],
             &JobEnvironment::default(),
         )
         .unwrap();
-        let refused = suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
+        let refused = build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default());
         let words = refused.map(|_| ()).unwrap_err().to_string();
         assert!(words.contains("1200000 files"), "{words}");
     }
@@ -463,12 +471,13 @@ mod tests {
             ("fill_device=1\nbs=3k", mebibyte - mebibyte % 3072),
         ] {
             let text = format!("[x]\nrw=write\n{options}\n");
-            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
-            let ground = Ground {
+            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let ground = JobStorage {
                 free_bytes: Some(mebibyte),
                 ..anywhere()
             };
-            let (suite, _) = suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
+            let (suite, _) =
+                build_suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
             let sizes: Vec<_> = suite.jobs().map(|job| job.size_bytes).collect();
             assert_eq!(sizes, [Some(bytes)], "{options}");
         }
@@ -477,8 +486,9 @@ mod tests {
     #[test]
     fn a_result_keeps_what_the_sections_above_it_say() {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
-        let text = of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
-        let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
+        let text = from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap();
+        let (suite, _) =
+            build_suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
         let said: Vec<_> = suite.jobs().map(Job::values).collect();
         let pairs = |values: &BTreeMap<String, String>| {
             let pairs = values.iter().map(|(key, value)| format!("{key}={value}"));
@@ -490,23 +500,24 @@ mod tests {
 
     #[test]
     fn a_model_has_the_way_to_the_drive_that_it_has() {
-        let text = of_text(
+        let text = from_text(
             ("x.fio", "[x]\nsize=1m\ndirect=1\n"),
             &[],
             &JobEnvironment::default(),
         )
         .unwrap();
         for (medium, told) in [(Medium::Directory, true), (Medium::Device, false)] {
-            let ground = Ground {
-                room_bytes: None,
-                is_real: false,
+            let ground = JobStorage {
+                capacity_bytes: None,
+                is_host: false,
                 is_file: false,
                 is_zoned: false,
                 free_bytes: None,
-                direct: Some(medium != Medium::Directory),
+                has_direct_io: Some(medium != Medium::Directory),
                 has_ftruncate: true,
             };
-            let (_, notes) = suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
+            let (_, notes) =
+                build_suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
             let said = notes.iter().any(|note| note.contains("direct=0"));
             assert_eq!(said, told, "{medium:?}: {notes:?}");
         }

@@ -6,13 +6,13 @@ mod notes;
 mod obstacle;
 mod size;
 
-use super::bare_names::{BareNames, is_bare};
-use super::job_file::Ground;
-use super::workload::{named_suite, of_one_run, stated, suite};
-use super::{area, direct, job_file, replay, step_title};
+use super::bare_names::{BareNames, is_bare_name};
+use super::job_file::JobStorage;
+use super::workload::{build_suite, experiment_of_run, suite_by_name, with_stated_options};
+use super::{area, direct, format_step_title, job_file, replay};
 use crate::error::LaboratoryError;
 use crate::files::Files;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use crate::model::load_catalogue;
 use diskperf_battery::{Job, Medium, Needs, Program, Suite};
 use diskperf_catalogue::{Catalogue, Component, Setting};
@@ -42,22 +42,22 @@ pub struct ModelPlan {
     /// Catalogue, with the user's folder as an overlay.
     pub catalogue: Catalogue,
     /// System with each of its file systems; they run one after the other.
-    pub computers: Vec<Computer>,
+    pub computers: Vec<ModelComputer>,
     /// Number of drives that run each program together.
-    pub drives: usize,
+    pub drive_count: usize,
     /// Whether one more drive has a file system, as a copy destination.
-    pub other: bool,
+    pub has_other_volume: bool,
     /// Bytes that each program of the plan transfers.
     pub size_bytes: u64,
     /// Number of times that programs' own default sizes are halved to fit; `None` if the user sets
     /// a size.
-    pub usual_sizes_halved: Option<u32>,
+    pub size_halvings: Option<u32>,
     /// Whether the requested size is rounded to whole calls.
-    pub whole_calls: bool,
+    pub rounds_to_calls: bool,
     /// Budget of all machines of the run together.
     pub budget: Budget,
     /// Whether the requests to storage are reported to the observer, for a recording.
-    pub record: bool,
+    pub records_requests: bool,
     /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,
 }
@@ -96,108 +96,115 @@ pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), Laborat
 }
 
 /// Makes the plan of a run on one target.
-pub fn plan(
+pub fn plan_model(
     experiment: &Experiment,
     target: &Path,
     files: &dyn Files,
 ) -> Result<ModelPlan, LaboratoryError> {
     let name = target.to_string_lossy().into_owned();
     let catalogue = load_catalogue(experiment.catalogue.as_deref())?;
-    check_name(&catalogue, &name, target)?;
-    plan_on((experiment, files), (&catalogue, name), Manner::Run)
+    check_system_name(&catalogue, &name, target)?;
+    plan_on_catalogue(
+        (experiment, files),
+        (&catalogue, name),
+        PlanningManner::WholeRun,
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum PlanningManner {
     /// The plan is for a run.
-    Run,
+    WholeRun,
     /// The plan is for one point of a search. It uses only the system's own file system and sizes
     /// in whole calls, and bare drives without any cache.
-    Point,
+    SinglePoint,
 }
 
 /// Makes the plan of one point of a search.
-pub fn plan_of_point(
+pub fn plan_point(
     (experiment, files): (&Experiment, &dyn Files),
     catalogue: &Catalogue,
     name: &str,
 ) -> Result<ModelPlan, LaboratoryError> {
-    let plan = plan_on(
+    let plan = plan_on_catalogue(
         (experiment, files),
         (catalogue, name.to_owned()),
-        Manner::Point,
+        PlanningManner::SinglePoint,
     )?;
     match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
         None => Ok(plan),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and a search needs programs that run one after the other",
-            step_title(step)
+            format_step_title(step)
         ))),
     }
 }
 
-fn plan_on(
+fn plan_on_catalogue(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, String),
-    manner: Manner,
+    manner: PlanningManner,
 ) -> Result<ModelPlan, LaboratoryError> {
-    let names = bare_names((experiment, files), (catalogue, &name))?;
-    let whole = names.map(|names| names.settings(&experiment.settings));
+    let names = list_bare_names((experiment, files), (catalogue, &name))?;
+    let whole = names.map(|names| names.complete_settings(&experiment.settings));
     let renamed = whole.transpose()?.map(|settings| Experiment {
         settings,
         ..experiment.clone()
     });
     let experiment = renamed.as_ref().unwrap_or(experiment);
     let workload = &experiment.workload;
-    let settings = of_system(experiment);
+    let settings = system_settings(experiment);
     let plain = match workload {
-        Workload::Usual => usual_suite((catalogue, &name), &settings)?,
-        _ => suite(workload, Medium::Directory, files)?,
+        Workload::Usual => default_suite((catalogue, &name), &settings)?,
+        _ => build_suite(workload, Medium::Directory, files)?,
     };
     if matches!(workload, Workload::JobFile(_)) {
         job_file::check_options(experiment)?;
     }
-    let asked = stated(plain.clone(), experiment)?;
+    let asked = with_stated_options(plain.clone(), experiment)?;
     let computers = match manner {
-        Manner::Run => computers(catalogue, &name, &asked, &settings)?,
-        Manner::Point => {
+        PlanningManner::WholeRun => build_computers(catalogue, &name, &asked, &settings)?,
+        PlanningManner::SinglePoint => {
             let programs = asked.programs();
-            vec![Computer::read_for(catalogue, &name, &settings, programs)?]
+            vec![ModelComputer::read_for_medium(
+                catalogue, &name, &settings, programs,
+            )?]
         }
     };
     let medium = computers[0].medium();
-    let (suite, notes) = suite_of(plain, &computers[0], (experiment, files))?;
-    let usual_bytes = size::usual_bytes(&computers[0]);
-    let drives = drives(&computers[0], experiment.drives)?;
-    let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
+    let (suite, notes) = choose_suite(plain, &computers[0], (experiment, files))?;
+    let usual_bytes = size::default_file_bytes(&computers[0]);
+    let drives = choose_drive_count(&computers[0], experiment.drives)?;
+    let mut own = experiment_of_run(experiment, vec![name.clone().into()], &suite);
     if medium == Medium::Device
-        && (manner == Manner::Point || has_no_other_way(&suite, &computers[0], own.cache))
+        && (manner == PlanningManner::SinglePoint
+            || bypasses_cache_only(&suite, &computers[0], own.cache))
     {
         own.cache = CacheMode::Direct;
     }
-    own.cache = direct::of_run(&suite, own.cache);
+    own.cache = direct::cache_mode_of_run(&suite, own.cache);
     let plan = ModelPlan {
-        budget: budget::of_run(experiment, &suite),
+        budget: budget::from_experiment(experiment, &suite),
         experiment: own,
-        other: drives < computers[0].configured_drives(),
+        has_other_volume: drives < computers[0].configured_drive_count(),
         suite,
         target: name,
         catalogue: catalogue.clone(),
         computers,
-        drives,
+        drive_count: drives,
         size_bytes: match experiment.size {
             SizeChoice::Auto => usual_bytes,
             SizeChoice::Bytes(bytes) => bytes,
         },
-        usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
-        whole_calls: manner == Manner::Point,
-        record: false,
+        size_halvings: (experiment.size == SizeChoice::Auto).then_some(0),
+        rounds_to_calls: manner == PlanningManner::SinglePoint,
+        records_requests: false,
         notes,
     };
-    plan.made_to_fit(experiment.size)
+    plan.fit_sizes(experiment.size)
 }
 
-fn of_system(experiment: &Experiment) -> Vec<Setting> {
+fn system_settings(experiment: &Experiment) -> Vec<Setting> {
     let all = experiment.settings.iter();
     let of_system = all.filter(|setting| setting.of_program().is_none());
     of_system.cloned().collect()
@@ -205,93 +212,101 @@ fn of_system(experiment: &Experiment) -> Vec<Setting> {
 
 /// Returns the parameters of a target if a bare key has to be looked up among them. It is also
 /// `None` if the target cannot be read, an error that its plan reports.
-fn bare_names(
+fn list_bare_names(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, &str),
 ) -> Result<Option<BareNames>, LaboratoryError> {
-    if !of_system(experiment).iter().any(|one| is_bare(&one.path)) {
+    if !system_settings(experiment)
+        .iter()
+        .any(|one| is_bare_name(&one.path))
+    {
         return Ok(None);
     }
-    names_of((experiment, files), (catalogue, name))
+    names_of_computer((experiment, files), (catalogue, name))
 }
 
 /// Returns all parameters of an experiment's programs and of its target, which settings can name;
 /// `None` if the target cannot be read.
-pub(crate) fn names_of(
+pub(crate) fn names_of_computer(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, &str),
 ) -> Result<Option<BareNames>, LaboratoryError> {
-    let mut settings = of_system(experiment);
-    settings.retain(|one| !is_bare(&one.path));
-    let Ok(computer) = Computer::read(catalogue, name, &settings) else {
+    let mut settings = system_settings(experiment);
+    settings.retain(|one| !is_bare_name(&one.path));
+    let Ok(computer) = ModelComputer::read_catalogue(catalogue, name, &settings) else {
         return Ok(None);
     };
-    let suite = match suite_on(&computer, &experiment.workload)? {
+    let suite = match suite_for_computer(&computer, &experiment.workload)? {
         Some(suite) => suite,
-        None => suite(&experiment.workload, Medium::Directory, files)?,
+        None => build_suite(&experiment.workload, Medium::Directory, files)?,
     };
-    Ok(Some(BareNames::of_computer(&suite, &computer)))
+    Ok(Some(BareNames::from_computer(&suite, &computer)))
 }
 
 /// Reports whether programs that would use a buffer cache have to bypass it, because a bare modern
 /// drive has none. A request for a warm cache is rejected instead.
-fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
+fn bypasses_cache_only(suite: &Suite, computer: &ModelComputer, asked: CacheMode) -> bool {
     let goes_through = |job: &Job| {
         let program = &job.program;
         program.touches_target()
             && job.needs(Medium::Device) != Needs::OtherMedium
             && program.cache_mode(asked) == CacheMode::Cold
     };
-    is_of_today(computer) && suite.jobs().any(goes_through)
+    is_current_hardware(computer) && suite.jobs().any(goes_through)
 }
 
-fn is_of_today(computer: &Computer) -> bool {
+fn is_current_hardware(computer: &ModelComputer) -> bool {
     let drive = &computer.specification.drives[0];
     drive.disk().is_some() || drive.flash().is_some()
 }
 
-fn suite_of(
+fn choose_suite(
     plain: Suite,
-    computer: &Computer,
+    computer: &ModelComputer,
     (experiment, files): (&Experiment, &dyn Files),
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     let workload = &experiment.workload;
-    let (mut suite, mut notes) = match (suite_on(computer, workload)?, workload) {
+    let (mut suite, mut notes) = match (suite_for_computer(computer, workload)?, workload) {
         (Some(other), _) => (other, Vec::new()),
         (None, Workload::JobFile(text)) => {
-            let ground = Ground::modelled(computer);
-            job_file::suite(text, (&ground, files), experiment)?
+            let ground = JobStorage::for_computer(computer);
+            job_file::build_suite(text, (&ground, files), experiment)?
         }
         (None, Workload::Replay(of)) => {
-            let ground = replay::Ground::modelled(computer);
-            replay::suite(of, (&ground, files), experiment.cache)?
+            let ground = replay::ReplayStorage::for_computer(computer);
+            replay::build_suite(of, (&ground, files), experiment.cache)?
         }
         (None, _) => (plain, Vec::new()),
     };
-    notes.extend(area::fit_computer(&mut suite, computer, experiment));
-    let mut suite = stated(suite, experiment)?;
-    direct::choose_modelled(&mut suite, computer, experiment);
-    notes.extend(area::write_past_buffer(&mut suite, computer, experiment));
+    notes.extend(area::fit_to_computer(&mut suite, computer, experiment));
+    let mut suite = with_stated_options(suite, experiment)?;
+    direct::choose_direct(&mut suite, computer, experiment);
+    notes.extend(area::extend_writes_past_buffer(
+        &mut suite, computer, experiment,
+    ));
     Ok((suite, notes))
 }
 
-fn usual_suite(
+fn default_suite(
     (catalogue, name): (&Catalogue, &str),
     settings: &[Setting],
 ) -> Result<Suite, LaboratoryError> {
     // What Piziali and Zam 1991 read their drives with.
-    if Computer::v7_by_itself(catalogue, name, settings).is_some() {
-        return named_suite(RAW_SUITE, Medium::Directory);
+    if ModelComputer::read_v7_alone(catalogue, name, settings).is_some() {
+        return suite_by_name(RAW_SUITE, Medium::Directory);
     }
-    let computer = Computer::read(catalogue, name, settings).ok();
-    let own = computer.map(|computer| suite_on(&computer, &Workload::Usual));
+    let computer = ModelComputer::read_catalogue(catalogue, name, settings).ok();
+    let own = computer.map(|computer| suite_for_computer(&computer, &Workload::Usual));
     let own = own.transpose()?.flatten();
-    own.map_or_else(|| named_suite(FILE_SUITE, Medium::Directory), Ok)
+    own.map_or_else(|| suite_by_name(FILE_SUITE, Medium::Directory), Ok)
 }
 
 /// Returns the suite that replaces the usual one on this computer; `None` if there is none. Minix
 /// has its own programs, and programs on bare drives cannot use the buffer cache.
-fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, LaboratoryError> {
+fn suite_for_computer(
+    computer: &ModelComputer,
+    workload: &Workload,
+) -> Result<Option<Suite>, LaboratoryError> {
     let medium = computer.medium();
     let what = match workload {
         Workload::Usual => None,
@@ -301,15 +316,17 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
         let both = Suite::named_on_both(name);
-        return both.map_or_else(|| named_suite(name, medium), Ok).map(Some);
+        return both
+            .map_or_else(|| suite_by_name(name, medium), Ok)
+            .map(Some);
     }
     match medium {
         Medium::Device => {
-            let usual = match is_of_today(computer) {
+            let usual = match is_current_hardware(computer) {
                 true => DEVICE_SUITE,
                 false => RAW_SUITE,
             };
-            named_suite(what.unwrap_or(usual), medium).map(Some)
+            suite_by_name(what.unwrap_or(usual), medium).map(Some)
         }
         Medium::Directory | Medium::File => Ok(None),
     }
@@ -317,7 +334,11 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
 
 /// Verifies that a name is one of the catalogue's systems. The error considers that the user may
 /// have meant a file or a directory.
-pub fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<(), LaboratoryError> {
+pub fn check_system_name(
+    catalogue: &Catalogue,
+    name: &str,
+    target: &Path,
+) -> Result<(), LaboratoryError> {
     let file = name.ends_with(".toml");
     if file || catalogue.system_names().iter().any(|known| known == name) {
         return Ok(());
@@ -349,12 +370,12 @@ pub fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<()
 
 /// Reads the system with its file systems. The suite of the paper uses its two file systems, larger
 /// blocks first, unless a setting chooses one.
-fn computers(
+fn build_computers(
     catalogue: &Catalogue,
     name: &str,
     suite: &Suite,
     settings: &[Setting],
-) -> Result<Vec<Computer>, LaboratoryError> {
+) -> Result<Vec<ModelComputer>, LaboratoryError> {
     let said = settings.iter().any(|setting| {
         [
             "filesystem",
@@ -363,8 +384,10 @@ fn computers(
         ]
         .contains(&setting.path.as_str())
     });
-    let own = Computer::read_for(catalogue, name, settings, suite.programs())?;
-    let ffs = own.filesystem_kind().is_some_and(|(kind, _)| kind == "ffs");
+    let own = ModelComputer::read_for_medium(catalogue, name, settings, suite.programs())?;
+    let ffs = own
+        .filesystem_kind_and_block()
+        .is_some_and(|(kind, _)| kind == "ffs");
     if suite.name != "ffs83" || said || !ffs {
         return Ok(vec![own]);
     }
@@ -374,13 +397,16 @@ fn computers(
             text: (**filesystem).to_owned(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
-        Computer::read(catalogue, name, &all)
+        ModelComputer::read_catalogue(catalogue, name, &all)
     };
     FILESYSTEMS.iter().map(with).collect()
 }
 
-fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
-    let configured = computer.configured_drives();
+fn choose_drive_count(
+    computer: &ModelComputer,
+    asked: Option<u32>,
+) -> Result<usize, LaboratoryError> {
+    let configured = computer.configured_drive_count();
     let drives = asked.unwrap_or(1) as usize;
     if (1..=configured).contains(&drives) {
         return Ok(drives);
@@ -393,7 +419,7 @@ fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryEr
 
 /// Start angle of each of several drives relative to the one before it, in units of 2^-32
 /// revolutions.
-pub fn phase(drives: usize, seed: u64) -> u32 {
+pub fn default_phase(drives: usize, seed: u64) -> u32 {
     if drives < 2 {
         return 0;
     }
@@ -402,29 +428,32 @@ pub fn phase(drives: usize, seed: u64) -> u32 {
 }
 
 impl ModelPlan {
-    fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
-        self.leave_out_what_cannot_run()?;
+    fn fit_sizes(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
+        self.remove_impossible_jobs()?;
         if size == SizeChoice::Auto {
             self.shrink_to_room();
         }
-        self.other &= self.suite.programs().any(Program::needs_other);
+        self.has_other_volume &= self.suite.programs().any(Program::needs_other);
         self.check_sizes()?;
-        self.check_sectors()?;
-        self.note_phase();
-        self.note_syncs();
-        self.note_cache();
-        self.note_places();
+        self.check_sector_multiples()?;
+        self.add_phase_note();
+        self.add_sync_note();
+        self.add_cache_notes();
+        self.add_short_stroke_notes();
         Ok(self)
     }
 
     /// Reads the system with its file systems and other settings.
-    pub fn computers_with(&self, settings: &[Setting]) -> Result<Vec<Computer>, LaboratoryError> {
-        computers(&self.catalogue, &self.target, &self.suite, settings)
+    pub fn rebuild_computers(
+        &self,
+        settings: &[Setting],
+    ) -> Result<Vec<ModelComputer>, LaboratoryError> {
+        build_computers(&self.catalogue, &self.target, &self.suite, settings)
     }
 
     /// Returns the settings that one of the plan's computers was read with.
-    pub fn settings_of(&self, computer: &Computer) -> Vec<Setting> {
-        let filesystem = computer.components.get(&Component::Filesystem);
+    pub fn settings_of_computer(&self, computer: &ModelComputer) -> Vec<Setting> {
+        let filesystem = computer.component_names.get(&Component::Filesystem);
         let filesystem = filesystem.filter(|_| self.computers.len() > 1);
         let filesystem = filesystem.map(|name| Setting::new("filesystem", name));
         filesystem
@@ -434,20 +463,20 @@ impl ModelPlan {
     }
 
     /// Reads the system with these settings; `None` if that is not possible.
-    pub fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
+    pub fn rebuild_computer(&self, settings: &[Setting]) -> Option<ModelComputer> {
         let programs = self.suite.programs();
-        Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
+        ModelComputer::read_for_medium(&self.catalogue, &self.target, settings, programs).ok()
     }
 
     /// Adds notes on the drives: only the seed determines the angles between their spindles, and
     /// some may be partitions of one drive.
-    fn note_phase(&mut self) {
-        let volumes = &self.computers[0].specification.volumes[..self.drives];
+    fn add_phase_note(&mut self) {
+        let volumes = &self.computers[0].specification.volumes[..self.drive_count];
         let drives: BTreeSet<usize> = volumes.iter().map(|volume| volume.drive).collect();
-        if drives.len() < self.drives {
+        if drives.len() < self.drive_count {
             self.notes.push(format!(
                 "the {} are partitions, of {} in all: partitions of one drive have one rate, of all their bytes until the last is done",
-                self.drives,
+                self.drive_count,
                 match drives.len() {
                     1 => "one drive".to_owned(),
                     drives => format!("{drives} drives"),
@@ -457,13 +486,13 @@ impl ModelPlan {
         if drives.len() > 1 {
             self.notes.push(format!(
                 "the seed sets the angle between the drives' spindles, {:.3} of a revolution at the start; `diskperf reproduce` takes the mean over all angles",
-                f64::from(self.phase()) / f64::from(u32::MAX)
+                f64::from(self.spindle_phase()) / f64::from(u32::MAX)
             ));
         }
     }
 
     /// Adds a note on the replacement for fsync(2) in kernels that do not have it.
-    fn note_syncs(&mut self) {
+    fn add_sync_note(&mut self) {
         if !self.suite.programs().any(Program::syncs_names) {
             return;
         }
@@ -481,7 +510,7 @@ impl ModelPlan {
     }
 
     /// Start angle of each drive relative to the one before it, in units of 2^-32 revolutions.
-    pub fn phase(&self) -> u32 {
-        phase(self.drives, self.experiment.seed)
+    pub fn spindle_phase(&self) -> u32 {
+        default_phase(self.drive_count, self.experiment.seed)
     }
 }

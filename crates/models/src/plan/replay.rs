@@ -2,8 +2,8 @@
 
 use crate::error::LaboratoryError;
 use crate::files::Files;
-use crate::model::computer::Computer;
-use crate::rig::ONCE;
+use crate::model::computer::ModelComputer;
+use crate::rig::ONE_REPETITION;
 use diskperf_battery::{Job, Medium, Program, Replay, Suite, open_loop_slots};
 use diskperf_blocktrace::Form;
 use diskperf_blocktrace::transform::AddressScaling;
@@ -15,11 +15,11 @@ use diskperf_timeline::{
 use std::collections::BTreeMap;
 
 /// Target that a trace is replayed on, with its space for addresses.
-pub struct Ground<'a> {
+pub struct ReplayStorage<'a> {
     /// Space for addresses in bytes, with the name of the target that has it; `None` if unknown.
-    room: Option<(u64, String)>,
+    capacity_and_name: Option<(u64, String)>,
     scaled_bytes: u64,
-    kind: Kind<'a>,
+    storage_kind: ReplayStorageKind<'a>,
 }
 
 /// Function that returns the obstacle to O_DIRECT for calls of a given size in bytes; `None` if
@@ -28,9 +28,9 @@ type DirectObstacle<'a> = &'a dyn Fn(u64) -> Option<String>;
 
 /// Minimum size of a filled file that a note mentions, in bytes. A smaller file is written in a
 /// moment.
-const NOTABLE_FILL_BYTES: u64 = 256 * MIB;
+const FILL_BYTES_NOTED_MIN: u64 = 256 * MIB;
 
-enum Kind<'a> {
+enum ReplayStorageKind<'a> {
     Host {
         medium: Medium,
         directories: Vec<String>,
@@ -39,19 +39,19 @@ enum Kind<'a> {
     Model(Medium),
 }
 
-impl<'a> Ground<'a> {
+impl<'a> ReplayStorage<'a> {
     /// Creates the target for real storage, from the kind of the targets and the names of those
     /// that are directories; the size of the smallest target and its name; the bytes that addresses
     /// are scaled to; and the obstacle to O_DIRECT.
-    pub fn on_storage(
+    pub fn for_host(
         (medium, directories): (Medium, Vec<String>),
         (room, scaled_bytes): (Option<(u64, String)>, u64),
         direct_obstacle: DirectObstacle<'a>,
     ) -> Self {
         Self {
-            room,
+            capacity_and_name: room,
             scaled_bytes,
-            kind: Kind::Host {
+            storage_kind: ReplayStorageKind::Host {
                 medium,
                 directories,
                 direct_obstacle,
@@ -60,34 +60,34 @@ impl<'a> Ground<'a> {
     }
 
     /// Creates the target for a replay on a modelled computer.
-    pub fn modelled(computer: &Computer) -> Self {
-        let room_bytes = computer.room_bytes(0);
+    pub fn for_computer(computer: &ModelComputer) -> Self {
+        let room_bytes = computer.free_bytes(0);
         Self {
-            room: Some((room_bytes, computer.name.clone())),
+            capacity_and_name: Some((room_bytes, computer.name.clone())),
             scaled_bytes: match computer.medium() {
                 Medium::Directory => room_bytes / 2,
                 Medium::Device | Medium::File => room_bytes,
             },
-            kind: Kind::Model(computer.medium()),
+            storage_kind: ReplayStorageKind::Model(computer.medium()),
         }
     }
 
     /// Creates the target for a replay on an unspecified computer.
-    pub fn anywhere() -> Self {
+    pub fn for_any_storage() -> Self {
         Self {
-            room: None,
+            capacity_and_name: None,
             scaled_bytes: GIB,
-            kind: Kind::Model(Medium::Device),
+            storage_kind: ReplayStorageKind::Model(Medium::Device),
         }
     }
 
     /// Returns a note on a file that is written before the replay so that reads find data, if this
     /// takes long. The file covers all addresses.
-    fn fill_note(&self, space_bytes: u64, held: &TraceFacts) -> Option<String> {
-        let Kind::Host { directories, .. } = &self.kind else {
+    fn describe_fill(&self, space_bytes: u64, held: &TraceFacts) -> Option<String> {
+        let ReplayStorageKind::Host { directories, .. } = &self.storage_kind else {
             return None;
         };
-        if directories.is_empty() || space_bytes < NOTABLE_FILL_BYTES {
+        if directories.is_empty() || space_bytes < FILL_BYTES_NOTED_MIN {
             return None;
         }
         let smaller = match space_bytes > GIB && held.largest_bytes <= GIB {
@@ -102,14 +102,14 @@ impl<'a> Ground<'a> {
     }
 
     /// Returns the cache mode of the replay, and the reason if it is not the wanted one.
-    fn cache(&self, wanted: CacheMode, unit_bytes: u64) -> (CacheMode, Option<String>) {
-        match self.kind {
-            Kind::Model(Medium::Device | Medium::File) => (CacheMode::Direct, None),
-            Kind::Model(Medium::Directory) if wanted == CacheMode::Direct => {
+    fn choose_cache_mode(&self, wanted: CacheMode, unit_bytes: u64) -> (CacheMode, Option<String>) {
+        match self.storage_kind {
+            ReplayStorageKind::Model(Medium::Device | Medium::File) => (CacheMode::Direct, None),
+            ReplayStorageKind::Model(Medium::Directory) if wanted == CacheMode::Direct => {
                 let why = "its kernel cannot bypass its buffer cache, so all goes through that";
                 (CacheMode::Cold, Some(why.to_owned()))
             }
-            Kind::Host {
+            ReplayStorageKind::Host {
                 direct_obstacle, ..
             } if wanted == CacheMode::Direct => match direct_obstacle(unit_bytes) {
                 None => (CacheMode::Direct, None),
@@ -120,18 +120,21 @@ impl<'a> Ground<'a> {
                     )),
                 ),
             },
-            Kind::Host { .. } | Kind::Model(_) => (wanted, None),
+            ReplayStorageKind::Host { .. } | ReplayStorageKind::Model(_) => (wanted, None),
         }
     }
 
     /// Reports whether writes can be durable on completion. They cannot on a modelled file system,
     /// whose kernel has no O_DSYNC.
-    fn writes_durably(&self) -> bool {
-        !matches!(self.kind, Kind::Model(Medium::Directory))
+    fn has_durable_writes(&self) -> bool {
+        !matches!(
+            self.storage_kind,
+            ReplayStorageKind::Model(Medium::Directory)
+        )
     }
 
-    fn discards(&self) -> bool {
-        matches!(self.kind, Kind::Host { .. })
+    fn supports_discard(&self) -> bool {
+        matches!(self.storage_kind, ReplayStorageKind::Host { .. })
     }
 }
 
@@ -157,35 +160,35 @@ pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
 }
 
 /// Makes the suite of a replay, with a single step, and the remarks for readers.
-pub fn suite(
+pub fn build_suite(
     replay: &TraceReplay,
-    (ground, files): (&Ground<'_>, &dyn Files),
+    (ground, files): (&ReplayStorage<'_>, &dyn Files),
     wanted: CacheMode,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
     let held = replay.held.as_ref().ok_or_else(|| {
         LaboratoryError::request("a replay takes `run`, `ab` and `explain`, and no search or study")
     })?;
     check_pace(replay, held)?;
-    let (space_bytes, scale) = space(replay, held, ground)?;
+    let (space_bytes, scale) = choose_space_bytes(replay, held, ground)?;
     let unit_bytes = scale.map_or(held.unit_bytes, |scale| {
         held.unit_bytes.min(scale.align_bytes)
     });
-    let (cache, why_not) = ground.cache(wanted, unit_bytes);
+    let (cache, why_not) = ground.choose_cache_mode(wanted, unit_bytes);
     let program = Program::of_replay(Replay {
         begins: None,
-        trace: files.trace((replay, held), scale)?,
+        trace: files.open_trace((replay, held), scale)?,
         held: held.clone(),
         pace: replay.pace,
-        slots: slots(replay, held)?,
+        slots: choose_slot_count(replay, held)?,
         space_bytes,
         unit_bytes,
         cache,
-        discards: ground.discards(),
-        durable: held.fua_writes > 0 && ground.writes_durably(),
+        discards: ground.supports_discard(),
+        durable: held.fua_writes > 0 && ground.has_durable_writes(),
     });
     let mut notes: Vec<String> = why_not.into_iter().collect();
-    notes.extend(told(replay, held, ground));
-    notes.extend(ground.fill_note(space_bytes, held));
+    notes.extend(list_notes(replay, held, ground));
+    notes.extend(ground.describe_fill(space_bytes, held));
     if let Some(scale) = scale {
         notes.push(format!(
             "addresses are scaled from {} to {}, which changes how far requests are apart",
@@ -195,23 +198,23 @@ pub fn suite(
     }
     let job = Job {
         size_bytes: program.usual_bytes(),
-        options: options(replay, held),
+        options: list_options(replay, held),
         distinguishing: vec!["trace".to_owned(), "pace".to_owned()],
         ..Job::of(program)
     };
     let suite = Suite {
         name: replay.name().to_owned(),
-        protocol: replay.protocol.unwrap_or(ONCE),
+        protocol: replay.protocol.unwrap_or(ONE_REPETITION),
         steps: vec![job.into()],
     };
     Ok((suite, notes))
 }
 
-fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> {
+fn list_options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> {
     let hashes: Vec<&str> = held.files.iter().map(|file| &*file.sha256).collect();
     let mut options = BTreeMap::from([
         ("trace".to_owned(), replay.name().to_owned()),
-        ("pace".to_owned(), pace_name(replay.pace)),
+        ("pace".to_owned(), format_pace(replay.pace)),
         ("form".to_owned(), held.form.clone()),
         ("sha256".to_owned(), hashes.join("+")),
     ]);
@@ -237,7 +240,7 @@ fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> 
     options
 }
 
-fn pace_name(pace: ReplayPace) -> String {
+fn format_pace(pace: ReplayPace) -> String {
     match pace {
         ReplayPace::Open { speed: 1.0 } => "open".to_owned(),
         ReplayPace::Open { speed } => format!("open-{speed}x"),
@@ -258,7 +261,7 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
                 "--speed {speed}: a trace is replayed from 0.000001 to 1000000 times as fast; 2 halves its gaps"
             )))
         }
-        ReplayPace::Open { speed } if held.lasts_ns as f64 / speed > LONGEST_NS as f64 => {
+        ReplayPace::Open { speed } if held.lasts_ns as f64 / speed > DURATION_NS_MAX as f64 => {
             Err(LaboratoryError::Request(format!(
                 "--speed {speed}: the trace would last for more than 36 years; give a larger one"
             )))
@@ -271,25 +274,25 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
 }
 
 /// Maximum duration of a trace, in nanoseconds. Times below it can be added without overflow.
-pub const LONGEST_NS: u64 = 1 << 60;
+pub const DURATION_NS_MAX: u64 = 1 << 60;
 
 /// Maximum number of requests in flight in any replay.
-pub const SLOTS_MAX: u32 = 4096;
-const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
+pub const SLOT_COUNT_MAX: u32 = 4096;
+const BUFFER_BYTES_MAX: u64 = 4 * GIB;
 
-fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
+fn choose_slot_count(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
     let largest = held.largest_bytes.max(512);
     let asked = match replay.pace {
         ReplayPace::Closed { depth } => Some(depth),
         ReplayPace::Open { .. } | ReplayPace::Dependent => replay.slots,
     };
     let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
-    if !(1..=SLOTS_MAX).contains(&slots) {
+    if !(1..=SLOT_COUNT_MAX).contains(&slots) {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests in flight: a replay has from 1 to {SLOTS_MAX}"
+            "{slots} requests in flight: a replay has from 1 to {SLOT_COUNT_MAX}"
         )));
     }
-    if u64::from(slots).saturating_mul(largest) > LARGEST_BUFFERS_BYTES {
+    if u64::from(slots).saturating_mul(largest) > BUFFER_BYTES_MAX {
         return Err(LaboratoryError::Request(format!(
             "{slots} requests in flight of up to {} need more than 4 GiB of buffers; give a smaller --depth",
             format_size(largest)
@@ -301,10 +304,10 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
 const FILE_UNIT_BYTES: u64 = 4096;
 
 /// Returns the bytes of the address space, and the scale of addresses to it.
-fn space(
+fn choose_space_bytes(
     replay: &TraceReplay,
     held: &TraceFacts,
-    ground: &Ground<'_>,
+    ground: &ReplayStorage<'_>,
 ) -> Result<(u64, Option<AddressScaling>), LaboratoryError> {
     let needed_bytes = held.highest_bytes.max(1).next_multiple_of(FILE_UNIT_BYTES);
     let to_bytes = match replay.addresses {
@@ -334,13 +337,13 @@ fn space(
     Ok((to_bytes, Some(scale)))
 }
 
-impl Ground<'_> {
+impl ReplayStorage<'_> {
     fn end_bytes(&self) -> u64 {
-        let ends = match self.kind {
-            Kind::Host { medium, .. } => medium != Medium::Directory,
-            Kind::Model(medium) => medium != Medium::Directory,
+        let ends = match self.storage_kind {
+            ReplayStorageKind::Host { medium, .. } => medium != Medium::Directory,
+            ReplayStorageKind::Model(medium) => medium != Medium::Directory,
         };
-        match &self.room {
+        match &self.capacity_and_name {
             Some((bytes, _)) if ends => *bytes,
             _ => u64::MAX,
         }
@@ -349,11 +352,11 @@ impl Ground<'_> {
 
 fn check_room(
     replay: &TraceReplay,
-    ground: &Ground<'_>,
+    ground: &ReplayStorage<'_>,
     file_bytes: u64,
     end_bytes: u64,
 ) -> Result<(), LaboratoryError> {
-    let Some((room_bytes, name)) = &ground.room else {
+    let Some((room_bytes, name)) = &ground.capacity_and_name else {
         return Ok(());
     };
     let needed_bytes = match ground.end_bytes() {
@@ -381,9 +384,9 @@ fn check_room(
     )))
 }
 
-fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<String> {
+fn list_notes(replay: &TraceReplay, held: &TraceFacts, ground: &ReplayStorage<'_>) -> Vec<String> {
     let requests = held.requests();
-    let discards = match (held.discard.requests, ground.discards()) {
+    let discards = match (held.discard.requests, ground.supports_discard()) {
         (0, _) | (_, true) => None,
         (count, false) => Some(format!(
             "left out: {count} discards, which modelled kernels have no call for"
@@ -398,7 +401,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
             "requests that write zeroes without data are left out, because no system call does that",
         ),
         some(held.of_no_bytes, "requests of no bytes are left out"),
-        match ground.writes_durably() {
+        match ground.has_durable_writes() {
             true => None,
             false => some(
                 held.fua_writes,
@@ -439,7 +442,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
 }
 
 /// Describes the replay of a trace for `--dry-run`.
-pub fn describe(replay: &TraceReplay) -> String {
+pub fn describe_replay(replay: &TraceReplay) -> String {
     let Some(held) = &replay.held else {
         return String::new();
     };

@@ -1,10 +1,10 @@
 //! Programs of an experiment: looked up by name, or restored from stored values.
 
-use super::job_file::{self, Ground};
+use super::job_file::{self, JobStorage};
 use super::replay;
 use crate::error::LaboratoryError;
 use crate::files::Files;
-use crate::job_file::is_named;
+use crate::job_file::names_job_file;
 use diskperf_battery::program::nearest;
 use diskperf_battery::{Job, Medium, ParameterError, Program, Step, Suite};
 use diskperf_catalogue::Catalogue;
@@ -15,17 +15,17 @@ use diskperf_timeline::{
 use std::path::{Path, PathBuf};
 
 /// Default suite on real storage.
-pub const USUAL: &str = "today26";
+pub const DEFAULT_SUITE: &str = "today26";
 
 /// Returns the suite of a workload on this kind of storage.
-pub fn suite(
+pub fn build_suite(
     workload: &Workload,
     medium: Medium,
     files: &dyn Files,
 ) -> Result<Suite, LaboratoryError> {
     match workload {
-        Workload::Usual => named_suite(USUAL, medium),
-        Workload::Named(name) => named_suite(name, medium),
+        Workload::Usual => suite_by_name(DEFAULT_SUITE, medium),
+        Workload::Named(name) => suite_by_name(name, medium),
         Workload::Steps {
             name,
             protocol,
@@ -33,28 +33,28 @@ pub fn suite(
         } => Ok(Suite {
             name: name.clone(),
             protocol: possible(*protocol)?,
-            steps: steps.iter().map(step).collect::<Result<_, _>>()?,
+            steps: steps.iter().map(build_step).collect::<Result<_, _>>()?,
         }),
         Workload::JobFile(text) => {
-            let ground = Ground::some_model();
-            Ok(job_file::suite(text, (&ground, files), &Experiment::default())?.0)
+            let ground = JobStorage::for_any_model();
+            Ok(job_file::build_suite(text, (&ground, files), &Experiment::default())?.0)
         }
         Workload::Replay(of) => {
-            let ground = replay::Ground::anywhere();
-            Ok(replay::suite(of, (&ground, files), CacheMode::Direct)?.0)
+            let ground = replay::ReplayStorage::for_any_storage();
+            Ok(replay::build_suite(of, (&ground, files), CacheMode::Direct)?.0)
         }
     }
 }
 
 /// Returns the suite or program with this name.
-pub fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
+pub fn suite_by_name(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     if let Some(suite) = Suite::named(name, medium) {
         return Ok(suite);
     }
     if let Some(program) = Program::named(name) {
         return Ok(Suite::of_program(program));
     }
-    if is_named(name) {
+    if names_job_file(name) {
         return Err(LaboratoryError::Request(format!(
             "`{name}` is a fio job file, and a study of points takes a suite or a program; `run`, `ab`, `explain` and `tune` take job files"
         )));
@@ -95,13 +95,13 @@ fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
     )))
 }
 
-fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
-    let jobs = std::iter::once(values).chain(&values.beside).map(job);
+fn build_step(values: &StepValues) -> Result<Step, LaboratoryError> {
+    let jobs = std::iter::once(values).chain(&values.beside).map(build_job);
     let jobs = jobs.collect::<Result<_, _>>()?;
     Ok(Step { jobs })
 }
 
-fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
+fn build_job(values: &StepValues) -> Result<Job, LaboratoryError> {
     let mut program = Program::named(&values.program).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "no program is called `{}` any more",
@@ -123,7 +123,7 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
 }
 
 /// Returns the values that a step is stored by: those of its first job, with the others beside it.
-fn values(step: &Step) -> StepValues {
+fn step_values(step: &Step) -> StepValues {
     let mut jobs = step.jobs.iter().map(|job| StepValues {
         program: job.program.name().to_owned(),
         parameters: job.program.parameter_values(),
@@ -144,7 +144,11 @@ fn values(step: &Step) -> StepValues {
 
 /// Returns the experiment of one run, with the steps of its suite. They include the settings of
 /// programs and the number of repetitions.
-pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite) -> Experiment {
+pub fn experiment_of_run(
+    experiment: &Experiment,
+    targets: Vec<PathBuf>,
+    suite: &Suite,
+) -> Experiment {
     let workload = match &experiment.workload {
         Workload::JobFile(text) => Workload::JobFile(JobText {
             protocol: Some(suite.protocol),
@@ -157,7 +161,7 @@ pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite)
         _ => Workload::Steps {
             name: suite.name.clone(),
             protocol: suite.protocol,
-            steps: suite.steps.iter().map(values).collect(),
+            steps: suite.steps.iter().map(step_values).collect(),
         },
     };
     let mut experiment = Experiment {
@@ -174,7 +178,10 @@ pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite)
 
 /// Applies the number of repetitions and the program settings of an experiment to a suite. A
 /// setting applies to every step that has the parameter. Steps that become equal run once.
-pub fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, LaboratoryError> {
+pub fn with_stated_options(
+    mut suite: Suite,
+    experiment: &Experiment,
+) -> Result<Suite, LaboratoryError> {
     if let Some(repetitions) = experiment.repetitions {
         suite.protocol.repetitions = repetitions.max(1);
         suite.protocol.discarded = suite.protocol.discarded.min(suite.protocol.repetitions - 1);
@@ -190,14 +197,14 @@ pub fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, Labora
     }
     for setting in &experiment.settings {
         if let Some(name) = setting.of_program() {
-            set(&mut suite, name, &setting.text)?;
+            set_parameter(&mut suite, name, &setting.text)?;
         }
     }
     let mut kept: Vec<Step> = Vec::new();
     for step in suite.steps.drain(..) {
         // What a job file says twice is done twice.
         let said = step.jobs.iter().any(|job| job.name.is_some());
-        if said || !kept.iter().any(|earlier| is_same(earlier, &step)) {
+        if said || !kept.iter().any(|earlier| is_same_step(earlier, &step)) {
             kept.push(step);
         }
     }
@@ -205,13 +212,13 @@ pub fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, Labora
     Ok(suite)
 }
 
-fn step_programs(step: &Step) -> impl Iterator<Item = &Program> {
+fn list_programs(step: &Step) -> impl Iterator<Item = &Program> {
     step.jobs.iter().map(|job| &job.program)
 }
 
-fn is_same(one: &Step, other: &Step) -> bool {
-    let programs = step_programs(one);
-    programs.eq(step_programs(other))
+fn is_same_step(one: &Step, other: &Step) -> bool {
+    let programs = list_programs(one);
+    programs.eq(list_programs(other))
 }
 
 /// Makes every step of a suite repeat until it is steady, up to a maximum number of rounds.
@@ -232,7 +239,7 @@ fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
 
 /// Returns a note if so few repetitions are requested that some count which the suite's protocol
 /// would discard.
-pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
+pub fn describe_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
     let (asked, wanted) = (repetitions?, suite.protocol.discarded);
     let kept = match asked {
         1 => "the first repetition".to_owned(),
@@ -247,7 +254,7 @@ pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<Stri
     })
 }
 
-fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
+fn set_parameter(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
     // What moves its area so many times is over then, and not after some time.
     let of_time = ["duration_ms", "ramp_ms"].contains(&name);
@@ -268,11 +275,11 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
     }
     match taken {
         true => Ok(()),
-        false => Err(unknown_parameter(suite, name).into()),
+        false => Err(unknown_parameter_error(suite, name).into()),
     }
 }
 
-fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
+fn unknown_parameter_error(suite: &Suite, name: &str) -> ParameterError {
     if name == "verify"
         && let Some(reason) = suite.programs().find_map(Program::why_unverified)
     {
@@ -281,7 +288,7 @@ fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
             reason: format!("nothing can be verified: {reason}"),
         };
     }
-    let known = parameter_names(suite);
+    let known = list_parameter_names(suite);
     let (of, name) = (suite.name.clone(), name.to_owned());
     let nearest = nearest(&name, known.iter().copied());
     match Program::named(&of) {
@@ -300,8 +307,7 @@ fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
     }
 }
 
-/// Returns the names of all parameters of a suite's programs, each once.
-pub(super) fn parameter_names(suite: &Suite) -> Vec<&'static str> {
+pub(super) fn list_parameter_names(suite: &Suite) -> Vec<&'static str> {
     let mut names = Vec::new();
     for parameter in suite.programs().flat_map(Program::parameters) {
         if !names.contains(&parameter.name) {
@@ -312,7 +318,7 @@ pub(super) fn parameter_names(suite: &Suite) -> Vec<&'static str> {
 }
 
 /// Rejects settings of a modelled system, which real storage does not have.
-pub fn check_programs_alone(settings: &[Setting]) -> Result<(), LaboratoryError> {
+pub fn check_program_settings(settings: &[Setting]) -> Result<(), LaboratoryError> {
     let Some(setting) = settings
         .iter()
         .find(|setting| setting.of_program().is_none())
@@ -337,36 +343,39 @@ mod tests {
                 let Some(suite) = Suite::named(name, medium) else {
                     continue;
                 };
-                let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+                let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
                 assert_eq!(
-                    super::suite(&kept.workload, medium, &crate::files::NoFiles).unwrap(),
+                    super::build_suite(&kept.workload, medium, &crate::files::NoFiles).unwrap(),
                     suite
                 );
             }
         }
         for (name, _) in Program::all() {
-            let suite = named_suite(name, Medium::Directory).unwrap();
-            let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
+            let suite = suite_by_name(name, Medium::Directory).unwrap();
+            let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
             let again =
-                super::suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).unwrap();
+                super::build_suite(&kept.workload, Medium::Directory, &crate::files::NoFiles)
+                    .unwrap();
             assert_eq!(again, suite, "{name}");
         }
     }
 
     #[test]
     fn repetitions_that_count_although_the_protocol_discards_them_are_spoken_of() {
-        let suite = named_suite("ffs83", Medium::Directory).unwrap();
+        let suite = suite_by_name("ffs83", Medium::Directory).unwrap();
         for (repetitions, said) in [(None, false), (Some(1), true), (Some(2), false)] {
-            let note = note_on_discarded(&suite, repetitions);
+            let note = describe_discarded(&suite, repetitions);
             assert_eq!(note.is_some(), said, "{repetitions:?}: {note:?}");
         }
     }
 
     #[test]
     fn a_protocol_that_keeps_nothing_is_refused() {
-        let mut suite = named_suite("ffs83", Medium::Directory).unwrap();
+        let mut suite = suite_by_name("ffs83", Medium::Directory).unwrap();
         suite.protocol.discarded = suite.protocol.repetitions;
-        let kept = of_one_run(&Experiment::default(), Vec::new(), &suite);
-        assert!(super::suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).is_err());
+        let kept = experiment_of_run(&Experiment::default(), Vec::new(), &suite);
+        assert!(
+            super::build_suite(&kept.workload, Medium::Directory, &crate::files::NoFiles).is_err()
+        );
     }
 }

@@ -7,7 +7,7 @@ use diskperf_timeline::units::parse_size;
 
 /// A parameter with the values to try, in the order of trying.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Over {
+pub struct OverOption {
     /// Path of the parameter to vary.
     pub path: String,
     /// Values of the parameter, in the form of a setting.
@@ -15,11 +15,11 @@ pub struct Over {
 }
 
 /// Maximum number of values; more are taken for a typing error.
-const VALUES_MAX: i128 = 100_000;
+const VALUE_COUNT_MAX: i128 = 100_000;
 
-const DECIMALS_MAX: usize = 9;
+const DECIMAL_PLACES_MAX: usize = 9;
 
-impl Over {
+impl OverOption {
     /// Parses `KEY=LOW..HIGH` (every whole step from LOW to HIGH, both included),
     /// `KEY=LOW..HIGH:STEP` (other steps) or `KEY=X,Y,Z` (single values).
     pub fn parse(text: &str) -> Result<Self, LaboratoryError> {
@@ -38,9 +38,9 @@ impl Over {
         let values = match values.split_once("..") {
             Some((low, rest)) => {
                 let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
-                range(low.trim(), high.trim(), step.trim()).map_err(wrong)?
+                expand_range(low.trim(), high.trim(), step.trim()).map_err(wrong)?
             }
-            None => list(values).map_err(wrong)?,
+            None => parse_list(values).map_err(wrong)?,
         };
         Ok(Self {
             path: path.to_owned(),
@@ -76,7 +76,7 @@ impl Over {
     }
 
     /// Returns the error for a parameter none of whose values can be set.
-    pub fn refused(&self, of_setting: &LaboratoryError) -> LaboratoryError {
+    pub fn conflict_error(&self, of_setting: &LaboratoryError) -> LaboratoryError {
         LaboratoryError::Request(format!(
             "--over {}: no value of it can be set; {of_setting}\n`diskperf list parameters` names what a system and a program have",
             self.path
@@ -99,7 +99,7 @@ impl Over {
     }
 
     /// Finds the index of a value among those to try, whatever its notation.
-    pub fn place_of(&self, value: &str) -> Option<usize> {
+    pub fn index_of_value(&self, value: &str) -> Option<usize> {
         let same = |other: &String| {
             other == value
                 || parse_number(other).is_some_and(|other| parse_number(value) == Some(other))
@@ -108,8 +108,8 @@ impl Over {
     }
 
     /// Finds the index of a value, or of the number nearest to it.
-    pub fn nearest_place(&self, value: &str) -> Option<usize> {
-        if let Some(place) = self.place_of(value) {
+    pub fn index_of_nearest(&self, value: &str) -> Option<usize> {
+        if let Some(place) = self.index_of_value(value) {
             return Some(place);
         }
         let wanted = parse_number(value)?;
@@ -121,7 +121,7 @@ impl Over {
     }
 }
 
-fn list(text: &str) -> Result<Vec<String>, String> {
+fn parse_list(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for value in text.split(',') {
         let value = value.trim();
@@ -143,12 +143,12 @@ fn list(text: &str) -> Result<Vec<String>, String> {
 
 /// A decimal number as digits and the count of those after the point, so that the values of a range
 /// appear as a person would write them.
-struct Decimal {
+struct DecimalNumber {
     digits: i128,
-    decimals: usize,
+    decimal_places: usize,
 }
 
-impl Decimal {
+impl DecimalNumber {
     fn parse(text: &str) -> Option<Self> {
         let (sign, bare) = match text.strip_prefix('-') {
             Some(bare) => (-1, bare),
@@ -157,29 +157,29 @@ impl Decimal {
         let (whole, fraction) = bare.split_once('.').unwrap_or((bare, ""));
         let is_number = !whole.is_empty()
             && whole.len() <= 18
-            && fraction.len() <= DECIMALS_MAX
+            && fraction.len() <= DECIMAL_PLACES_MAX
             && format!("{whole}{fraction}")
                 .bytes()
                 .all(|byte| byte.is_ascii_digit());
         if is_number {
             return Some(Self {
                 digits: sign * format!("{whole}{fraction}").parse::<i128>().ok()?,
-                decimals: fraction.len(),
+                decimal_places: fraction.len(),
             });
         }
         // 8K, 1M.
         Some(Self {
             digits: i128::from(parse_size(text).ok()?),
-            decimals: 0,
+            decimal_places: 0,
         })
     }
 
-    fn with_decimals(&self, decimals: usize) -> i128 {
-        self.digits * 10_i128.pow((decimals - self.decimals) as u32)
+    fn scale_to_decimals(&self, decimals: usize) -> i128 {
+        self.digits * 10_i128.pow((decimals - self.decimal_places) as u32)
     }
 }
 
-fn written(digits: i128, decimals: usize) -> String {
+fn format_decimal(digits: i128, decimals: usize) -> String {
     let sign = if digits < 0 { "-" } else { "" };
     let unit = 10_i128.pow(decimals as u32);
     let (whole, fraction) = (digits.abs() / unit, digits.abs() % unit);
@@ -190,17 +190,20 @@ fn written(digits: i128, decimals: usize) -> String {
     format!("{sign}{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
+fn expand_range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
     let decimal = |what: &str, text: &str| {
-        Decimal::parse(text).ok_or_else(|| match text {
+        DecimalNumber::parse(text).ok_or_else(|| match text {
             "" => format!("{what} of the range is missing"),
             _ => format!("{what} of the range is `{text}`, which is not a number"),
         })
     };
     let (from, to) = (decimal("the start", low)?, decimal("the end", high)?);
     let by = decimal("the step", step)?;
-    let decimals = from.decimals.max(to.decimals).max(by.decimals);
-    let [start, end, by] = [from, to, by].map(|number| number.with_decimals(decimals));
+    let decimals = from
+        .decimal_places
+        .max(to.decimal_places)
+        .max(by.decimal_places);
+    let [start, end, by] = [from, to, by].map(|number| number.scale_to_decimals(decimals));
     if by <= 0 {
         return Err(format!("a step of {step} does not advance"));
     }
@@ -210,24 +213,24 @@ fn range(low: &str, high: &str, step: &str) -> Result<Vec<String>, String> {
         ));
     }
     let steps = (end - start) / by;
-    if steps >= VALUES_MAX {
+    if steps >= VALUE_COUNT_MAX {
         return Err(format!(
-            "{} values are more than {VALUES_MAX}",
+            "{} values are more than {VALUE_COUNT_MAX}",
             steps.saturating_add(1)
         ));
     }
     Ok((0..=steps)
-        .map(|step| written(start + step * by, decimals))
+        .map(|step| format_decimal(start + step * by, decimals))
         .collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Over;
+    use super::OverOption;
     use diskperf_timeline::Setting;
 
     fn values(text: &str) -> Result<String, String> {
-        let over = Over::parse(text).map_err(|error| error.to_string())?;
+        let over = OverOption::parse(text).map_err(|error| error.to_string())?;
         Ok(over.values.join(" "))
     }
 
@@ -279,7 +282,7 @@ mod tests {
             let overs: Vec<String> = overs.iter().map(|text| (*text).to_owned()).collect();
             let settings = settings.iter().map(|text| Setting::parse(text));
             let settings: Vec<Setting> = settings.collect::<Result<_, _>>().unwrap();
-            Over::parse_all(&overs, &settings).map_err(|error| error.to_string())
+            OverOption::parse_all(&overs, &settings).map_err(|error| error.to_string())
         };
         assert_eq!(parse(&["a=1", "b=2"], &["c=3"]).unwrap().len(), 2);
         assert!(parse(&["a=1", "a=2"], &[]).unwrap_err().contains("twice"));
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn numbers_in_order_have_neighbours_and_words_do_not() {
-        let over = |text| Over::parse(text).unwrap();
+        let over = |text| OverOption::parse(text).unwrap();
         for (text, ordered) in [
             ("a=1..3", true),
             ("a=8k,4k", true),
@@ -299,10 +302,10 @@ mod tests {
         ] {
             assert_eq!(over(text).is_ordered(), ordered, "{text}");
         }
-        assert_eq!(over("a=0..4").place_of("2.0"), Some(2));
-        assert_eq!(over("a=4K,8K").place_of("8192"), Some(1));
-        assert_eq!(over("a=0..4:2").place_of("3"), None);
-        assert_eq!(over("a=0..10:4").nearest_place("7"), Some(2));
-        assert_eq!(over("a=x,y").nearest_place("7"), None);
+        assert_eq!(over("a=0..4").index_of_value("2.0"), Some(2));
+        assert_eq!(over("a=4K,8K").index_of_value("8192"), Some(1));
+        assert_eq!(over("a=0..4:2").index_of_value("3"), None);
+        assert_eq!(over("a=0..10:4").index_of_nearest("7"), Some(2));
+        assert_eq!(over("a=x,y").index_of_nearest("7"), None);
     }
 }

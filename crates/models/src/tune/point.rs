@@ -1,15 +1,15 @@
 //! One point of a search on a modelled system: its plan, its run and its figures.
 
-use super::Search;
-use super::moved::Moved;
-use super::over::Over;
-use super::search::Share;
+use super::TuningSearch;
+use super::moved::SearchSize;
+use super::over::OverOption;
+use super::search::RunShare;
 use crate::error::LaboratoryError;
-use crate::model::bench::{Bench, Usage};
-use crate::model::run::{task, usage};
+use crate::model::bench::{BenchUsage, ModelBench};
+use crate::model::run::{bench_usage, build_task};
 use crate::model::version::{MODEL_VERSION, fingerprint};
-use crate::plan::{ModelPlan, key, model::plan_of_point, title};
-use crate::rig::{ONCE, THREE_RUNS, repeat_unobserved};
+use crate::plan::{ModelPlan, format_title, job_key, model::plan_point};
+use crate::rig::{ONE_REPETITION, THREE_REPETITIONS, repeat_unobserved};
 use diskperf_analysis::statistics::median;
 use diskperf_analysis::summary::unwritten;
 use diskperf_analysis::tuning::{ProgramFigures, p99_range};
@@ -28,60 +28,59 @@ const FIGURES_VERSION: &str = "figures with shares never written";
 /// Returns the protocol of each program. A program uses the same addresses in each repetition. On a
 /// preconditioned flash drive, a second repetition would overwrite the data of the first, and the
 /// drive would no longer be in its initial steady state. It therefore has only one.
-pub(super) fn protocol(plan: &ModelPlan) -> Protocol {
+pub(super) fn search_protocol(plan: &ModelPlan) -> Protocol {
     let drives = &plan.computers[0].specification.drives;
-    let was_written = |flash: &FlashSpecification| flash.was_written();
+    let was_written = |flash: &FlashSpecification| flash.has_prior_writes();
     match (drives.iter()).any(|drive| drive.flash().is_some_and(was_written)) {
-        true => ONCE,
-        false => THREE_RUNS,
+        true => ONE_REPETITION,
+        false => THREE_REPETITIONS,
     }
 }
 
 /// Number of repetitions of each program, and of the first ones that are discarded.
-pub(super) fn repetitions(plan: &ModelPlan) -> (u32, u32) {
-    let protocol = protocol(plan);
+pub(super) fn repetition_range(plan: &ModelPlan) -> (u32, u32) {
+    let protocol = search_protocol(plan);
     (protocol.repetitions, protocol.discarded)
 }
 
 /// Context of a search: the system, the parameters to vary, and the amount of data.
-pub(super) struct Subject<'a> {
+pub(super) struct TuningSubject<'a> {
     pub(super) catalogue: &'a Catalogue,
-    pub(super) search: &'a Search,
-    pub(super) overs: &'a [Over],
-    pub(super) moved: Moved,
+    pub(super) search: &'a TuningSearch,
+    pub(super) overs: &'a [OverOption],
+    pub(super) search_size: SearchSize,
 }
 
 /// Seed and spindle angle, which vary between runs of the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct SeedAndPhase {
     pub(super) seed: u64,
     /// Rotation of the spindles at the start, in units of 2^-32 revolutions.
     pub(super) phase: u32,
 }
 
-impl Subject<'_> {
+impl TuningSubject<'_> {
     /// Makes the plan of the target with its current settings.
-    pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
-        self.with(Vec::new(), Share::Full)
+    pub(super) fn plan_today(&self) -> Result<ModelPlan, LaboratoryError> {
+        self.plan_with(Vec::new(), RunShare::Full)
     }
 
     /// Makes the plan of one combination of values, at this share of the full size.
-    pub(super) fn point(
+    pub(super) fn plan_point(
         &self,
         places: &[usize],
-        share: Share,
+        share: RunShare,
     ) -> Result<ModelPlan, LaboratoryError> {
         let values = self.overs.iter().zip(places);
         let setting =
-            |(over, place): (&Over, &usize)| Setting::new(&over.path, &over.values[*place]);
-        self.with(values.map(setting).collect(), share)
+            |(over, place): (&OverOption, &usize)| Setting::new(&over.path, &over.values[*place]);
+        self.plan_with(values.map(setting).collect(), share)
     }
 
-    /// Makes the plan with these settings in addition to those of all points.
-    pub(super) fn with(
+    pub(super) fn plan_with(
         &self,
         settings: Vec<Setting>,
-        share: Share,
+        share: RunShare,
     ) -> Result<ModelPlan, LaboratoryError> {
         let mut experiment = self.search.experiment.clone();
         experiment.settings.extend(settings);
@@ -91,23 +90,23 @@ impl Subject<'_> {
             Workload::JobFile(_) | Workload::Replay(_)
         );
         let part = match share {
-            Share::Quarter => 4,
-            Share::Half => 2,
-            Share::Full => 1,
+            RunShare::Quarter => 4,
+            RunShare::Half => 2,
+            RunShare::Full => 1,
         };
-        experiment.size = match self.moved {
-            Moved::Bytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
-            Moved::Bytes(_) | Moved::AsRun { .. } => SizeChoice::Auto,
+        experiment.size = match self.search_size {
+            SearchSize::FixedBytes(bytes) if !says_itself => SizeChoice::Bytes(bytes / part),
+            SearchSize::FixedBytes(_) | SearchSize::SameAsRun { .. } => SizeChoice::Auto,
         };
-        let mut plan = plan_of_point(
+        let mut plan = plan_point(
             (&experiment, &*self.search.files),
             self.catalogue,
             &self.search.target,
         )?;
-        if let Moved::AsRun { cache_bytes } = self.moved
+        if let SearchSize::SameAsRun { cache_bytes } = self.search_size
             && !says_itself
         {
-            plan.stream_past(cache_bytes, &experiment);
+            plan.extend_streams(cache_bytes, &experiment);
             plan.divide_sizes(part);
         }
         Ok(plan)
@@ -115,7 +114,7 @@ impl Subject<'_> {
 }
 
 /// Names of the programs, with the parameters that distinguish programs of one name.
-pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
+pub(super) fn list_titles(plan: &ModelPlan, overs: &[OverOption]) -> Vec<String> {
     let searched = |name: &String| {
         let path = format!("program.{name}");
         overs.iter().any(|over| over.path == path)
@@ -123,55 +122,71 @@ pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
     let without = |job: &Job| {
         let mut job = job.clone();
         job.distinguishing.retain(|name| !searched(name));
-        key(&job)
+        job_key(&job)
     };
     plan.suite.jobs().map(without).collect()
 }
 
 /// Returns a hash of the plan's computer and programs. A changed model, catalogue or setting makes
 /// a different point.
-pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
+pub(super) fn point_fingerprint(plan: &ModelPlan, turn: SeedAndPhase) -> String {
     let mut identity = vec![
         MODEL_VERSION.to_owned(),
         FIGURES_VERSION.to_owned(),
         plan.target.clone(),
-        format!("{turn:?} {} {} {}", plan.drives, plan.other, plan.phase()),
-        format!("{:?} {}", repetitions(plan), plan.experiment.cache.name()),
+        format!(
+            "{turn:?} {} {} {}",
+            plan.drive_count,
+            plan.has_other_volume,
+            plan.spindle_phase()
+        ),
+        format!(
+            "{:?} {}",
+            repetition_range(plan),
+            plan.experiment.cache.name()
+        ),
     ];
     for job in plan.suite.jobs() {
         let values = job.program.parameter_values();
-        let size_bytes = plan.size(job);
+        let size_bytes = plan.file_bytes(job);
         identity.push(format!("{} {values:?} {size_bytes}", job.program.name()));
         identity.extend(job.program.fio_job().map(|section| format!("{section:?}")));
     }
     identity.extend(plan.experiment.settings.iter().map(Setting::to_string));
     let computer = &plan.computers[0];
     // Programs without files take a system's files away.
-    identity.push(computer.filesystem());
-    let texts = computer.texts.iter().flat_map(|(name, text)| [name, text]);
+    identity.push(computer.describe_filesystem());
+    let texts = computer
+        .catalogue_texts
+        .iter()
+        .flat_map(|(name, text)| [name, text]);
     fingerprint(identity.iter().chain(texts).map(String::as_str))
 }
 
 /// Builds the machine and runs the programs on it, one after the other.
-pub(super) fn run(
+pub(super) fn run_point(
     plan: &ModelPlan,
-    turn: Turn,
+    turn: SeedAndPhase,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<ProgramFigures>, LaboratoryError> {
-    let usage = Usage {
+    let usage = BenchUsage {
         seed: turn.seed,
         first_phase: turn.phase,
-        phase: plan.phase().wrapping_add(turn.phase),
-        ..usage(plan, stop)
+        spindle_phase: plan.spindle_phase().wrapping_add(turn.phase),
+        ..bench_usage(plan, stop)
     };
-    let bench = Bench::build(&plan.computers[0].specification, usage)?;
+    let bench = ModelBench::build(&plan.computers[0].specification, usage)?;
     let jobs = plan.suite.jobs();
-    jobs.map(|job| figures(plan, job, &bench)).collect()
+    jobs.map(|job| point_figures(plan, job, &bench)).collect()
 }
 
-fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<ProgramFigures, LaboratoryError> {
-    let title = title(job);
-    let work = (task(plan, job, &title), protocol(plan));
+fn point_figures(
+    plan: &ModelPlan,
+    job: &Job,
+    bench: &ModelBench,
+) -> Result<ProgramFigures, LaboratoryError> {
+    let title = format_title(job);
+    let work = (build_task(plan, job, &title), search_protocol(plan));
     let mut busy_before = bench.machine.processor_busy().0;
     let mut kept = repeat_unobserved(bench, work, |one| {
         if one.discarded {
@@ -181,17 +196,17 @@ fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<ProgramFigures,
     })?;
     kept.retain(|one| !one.discarded);
     let busy_ns = bench.machine.processor_busy().0.0 - busy_before.0;
-    Ok(summed(&kept, busy_ns))
+    Ok(sum_figures(&kept, busy_ns))
 }
 
 /// Returns the 99th percentile of the response times of all calls, in ms; `None` if no call was
 /// timed.
-pub fn call_p99_ms(calls: &Histogram) -> Option<f64> {
+pub fn p99_of_calls_ms(calls: &Histogram) -> Option<f64> {
     (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
 }
 
 /// Collects the times of all timed calls.
-pub fn calls(repetitions: &[Repetition]) -> Histogram {
+pub fn merge_calls(repetitions: &[Repetition]) -> Histogram {
     let mut calls = Histogram::new();
     for one in repetitions {
         for worker in &one.workers {
@@ -205,18 +220,18 @@ pub fn calls(repetitions: &[Repetition]) -> Histogram {
 }
 
 /// Returns the median rate. Figures of calls and of the processor cover all repetitions together.
-fn summed(kept: &[Repetition], busy_ns: u64) -> ProgramFigures {
+fn sum_figures(kept: &[Repetition], busy_ns: u64) -> ProgramFigures {
     let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
     let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();
     let mib = payload_bytes as f64 / MIB as f64;
-    let calls = calls(kept);
+    let calls = merge_calls(kept);
     let (least, most) = (
         rates.iter().copied().reduce(f64::min),
         rates.iter().copied().reduce(f64::max),
     );
     ProgramFigures {
         kb_per_s: median(&rates).expect("at least one repetition is kept"),
-        call_p99_ms: call_p99_ms(&calls),
+        call_p99_ms: p99_of_calls_ms(&calls),
         call_p99_ms_range: p99_range(&calls, kept.len()),
         // One repetition differs from nothing.
         kb_per_s_range: least.zip(most).filter(|_| rates.len() > 1),

@@ -12,18 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Search space: all combinations of the values of several keys.
 #[derive(Clone, Debug)]
-pub(super) struct Space {
+pub(super) struct SearchSpace {
     /// Number of values of each key.
-    pub(super) lengths: Vec<usize>,
+    pub(super) value_counts: Vec<usize>,
     /// Whether the values of each key are numbers in order.
-    pub(super) ordered: Vec<bool>,
+    pub(super) is_ordered: Vec<bool>,
     /// Point of the target's current settings, or the one nearest to it.
-    pub(super) today: GridPoint,
+    pub(super) today_point: GridPoint,
 }
 
 /// Share of the full size that a point is run at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Share {
+pub(super) enum RunShare {
     Quarter,
     Half,
     Full,
@@ -31,40 +31,40 @@ pub(super) enum Share {
 
 /// Executor of points. The merit of a better point is greater; that of an impossible point is
 /// `None`.
-pub(super) trait Evaluate {
+pub(super) trait PointEvaluator {
     /// Returns the merits of these points, in their order.
-    fn merits(
+    fn rate_points(
         &mut self,
         points: &[GridPoint],
-        share: Share,
+        share: RunShare,
     ) -> Result<Vec<Option<f64>>, LaboratoryError>;
 }
 
 /// Maximum length of a line of which every value is tried. On a longer line, only values at
 /// distances of 1, 2, 4, 8, ... from the current point are tried.
-const WHOLE_LINE: usize = 9;
+const LINE_LENGTH_MAX: usize = 9;
 
 /// Number of consecutive starts without an improvement that ends the search.
-const STARTS_IN_VAIN: u64 = 8;
+const FRUITLESS_STARTS_MAX: u64 = 8;
 
 /// Minimum budget for a screening of start points, which uses a quarter of it.
-const SCREENED_FROM: u64 = 48;
+const SCREENING_BUDGET_MIN: u64 = 48;
 
-impl Space {
+impl SearchSpace {
     /// Number of combinations, or the maximum of `u64` if there are more.
-    pub(super) fn combinations(&self) -> u64 {
-        let lengths = self.lengths.iter().map(|length| *length as u64);
+    pub(super) fn combination_count(&self) -> u64 {
+        let lengths = self.value_counts.iter().map(|length| *length as u64);
         lengths.fold(1, u64::saturating_mul)
     }
 
-    fn all(&self) -> Vec<GridPoint> {
-        all(&self.lengths)
+    fn all_points(&self) -> Vec<GridPoint> {
+        all_grid_points(&self.value_counts)
     }
 
     /// Returns the points to compare with a point along one key, near ones first.
-    fn line(&self, from: &GridPoint, key: usize) -> Vec<GridPoint> {
-        let (here, length) = (from[key], self.lengths[key]);
-        let mut others: Vec<usize> = if self.ordered[key] && length > WHOLE_LINE {
+    fn line_of_points(&self, from: &GridPoint, key: usize) -> Vec<GridPoint> {
+        let (here, length) = (from[key], self.value_counts[key]);
+        let mut others: Vec<usize> = if self.is_ordered[key] && length > LINE_LENGTH_MAX {
             let reaches = (0..usize::BITS).map(|power| 1_usize << power);
             let reaches = reaches.take_while(|reach| *reach < length);
             let both = |reach: usize| [here.checked_sub(reach), here.checked_add(reach)];
@@ -83,9 +83,9 @@ impl Space {
     }
 
     /// Draws points that are spread over all values of each key: a Latin hypercube.
-    fn spread(&self, count: usize, random: &mut Stream) -> Vec<GridPoint> {
-        let mut points = vec![vec![0; self.lengths.len()]; count];
-        for (key, length) in self.lengths.iter().enumerate() {
+    fn draw_spread_points(&self, count: usize, random: &mut Stream) -> Vec<GridPoint> {
+        let mut points = vec![vec![0; self.value_counts.len()]; count];
+        for (key, length) in self.value_counts.iter().enumerate() {
             let mut order: Vec<usize> = (0..count).collect();
             for place in (1..count).rev() {
                 order.swap(place, random.below(place as u64 + 1) as usize);
@@ -97,8 +97,8 @@ impl Space {
         points
     }
 
-    fn anywhere(&self, random: &mut Stream) -> GridPoint {
-        let lengths = self.lengths.iter();
+    fn draw_point(&self, random: &mut Stream) -> GridPoint {
+        let lengths = self.value_counts.iter();
         lengths
             .map(|length| random.below(*length as u64) as usize)
             .collect()
@@ -106,7 +106,7 @@ impl Space {
 }
 
 /// Returns all combinations of keys with these numbers of values. The last key varies fastest.
-pub fn all(lengths: &[usize]) -> Vec<GridPoint> {
+pub fn all_grid_points(lengths: &[usize]) -> Vec<GridPoint> {
     let mut all: Vec<GridPoint> = vec![Vec::new()];
     for length in lengths {
         let longer = |places: &GridPoint| {
@@ -123,59 +123,59 @@ pub fn all(lengths: &[usize]) -> Vec<GridPoint> {
 /// # Errors
 ///
 /// Returns the errors of the evaluation.
-pub(super) fn search(
-    space: &Space,
+pub(super) fn search_space(
+    space: &SearchSpace,
     budget: u64,
     seed: u64,
-    evaluate: &mut dyn Evaluate,
+    evaluate: &mut dyn PointEvaluator,
 ) -> Result<SearchKind, LaboratoryError> {
-    if space.combinations() <= budget {
-        evaluate.merits(&space.all(), Share::Full)?;
+    if space.combination_count() <= budget {
+        evaluate.rate_points(&space.all_points(), RunShare::Full)?;
         return Ok(SearchKind::Exhaustive);
     }
-    let mut descent = Descent {
+    let mut descent = CoordinateDescent {
         space,
-        left: budget - screening(budget),
-        known: BTreeMap::new(),
+        runs_left: budget - screening_runs(budget),
+        known_merits: BTreeMap::new(),
         evaluate,
         random: Streams::new(seed).stream("tune"),
     };
-    descent.carry_out(budget)
+    descent.run_descent(budget)
 }
 
 /// Number of runs for the screening of start points: two thirds at a quarter of the size, the
 /// others at half of it.
-fn screening(budget: u64) -> u64 {
-    match budget >= SCREENED_FROM {
+fn screening_runs(budget: u64) -> u64 {
+    match budget >= SCREENING_BUDGET_MIN {
         true => budget / 12 * 3,
         false => 0,
     }
 }
 
-struct Descent<'a> {
-    space: &'a Space,
-    left: u64,
-    known: BTreeMap<GridPoint, Option<f64>>,
-    evaluate: &'a mut dyn Evaluate,
+struct CoordinateDescent<'a> {
+    space: &'a SearchSpace,
+    runs_left: u64,
+    known_merits: BTreeMap<GridPoint, Option<f64>>,
+    evaluate: &'a mut dyn PointEvaluator,
     random: Stream,
 }
 
-impl Descent<'_> {
-    fn carry_out(&mut self, budget: u64) -> Result<SearchKind, LaboratoryError> {
-        let mut found = self.from(self.space.today.clone())?;
+impl CoordinateDescent<'_> {
+    fn run_descent(&mut self, budget: u64) -> Result<SearchKind, LaboratoryError> {
+        let mut found = self.descend_from(self.space.today_point.clone())?;
         let mut starts = 1;
-        let runs = screening(budget);
-        let screened = self.screen(runs)?;
+        let runs = screening_runs(budget);
+        let screened = self.screen_points(runs)?;
         let mut promising = screened.into_iter();
         let mut vain = 0;
-        while self.left > 0 && vain < STARTS_IN_VAIN {
+        while self.runs_left > 0 && vain < FRUITLESS_STARTS_MAX {
             let start = match promising.next() {
                 Some(start) => start,
-                None => self.space.anywhere(&mut self.random),
+                None => self.space.draw_point(&mut self.random),
             };
             starts += 1;
-            let end = self.from(start)?;
-            if better(end, found) {
+            let end = self.descend_from(start)?;
+            if is_better(end, found) {
                 (found, vain) = (end, 0);
             } else {
                 vain += 1;
@@ -189,10 +189,12 @@ impl Descent<'_> {
 
     /// Screens start points by successive halving. Many points run at a quarter of the size, and
     /// the better half of them at half of it. The better half of those are the start points.
-    fn screen(&mut self, runs: u64) -> Result<Vec<GridPoint>, LaboratoryError> {
-        let mut points = self.space.spread(runs as usize / 3 * 2, &mut self.random);
-        for share in [Share::Quarter, Share::Half] {
-            let merits = self.evaluate.merits(&points, share)?;
+    fn screen_points(&mut self, runs: u64) -> Result<Vec<GridPoint>, LaboratoryError> {
+        let mut points = self
+            .space
+            .draw_spread_points(runs as usize / 3 * 2, &mut self.random);
+        for share in [RunShare::Quarter, RunShare::Half] {
+            let merits = self.evaluate.rate_points(&points, share)?;
             let mut ranked: Vec<(Option<f64>, GridPoint)> =
                 merits.into_iter().zip(points).collect();
             // Stable, so that of equal ones the first stays first.
@@ -214,17 +216,17 @@ impl Descent<'_> {
 
     /// Descends from a start point until no other value of a single key is better, or until the
     /// budget ends.
-    fn from(&mut self, start: GridPoint) -> Result<Option<f64>, LaboratoryError> {
+    fn descend_from(&mut self, start: GridPoint) -> Result<Option<f64>, LaboratoryError> {
         let mut here = start;
-        let mut merit = self.merits(std::slice::from_ref(&here))?[0];
-        let keys = self.space.lengths.len();
+        let mut merit = self.rate_points(std::slice::from_ref(&here))?[0];
+        let keys = self.space.value_counts.len();
         let (mut key, mut settled) = (0, 0);
-        while settled < keys && self.left > 0 {
-            let line = self.space.line(&here, key);
-            let merits = self.merits(&line)?;
+        while settled < keys && self.runs_left > 0 {
+            let line = self.space.line_of_points(&here, key);
+            let merits = self.rate_points(&line)?;
             let mut best: Option<(Option<f64>, &GridPoint)> = None;
             for (found, point) in merits.iter().zip(&line) {
-                if better(*found, best.map_or(merit, |(merit, _)| merit)) {
+                if is_better(*found, best.map_or(merit, |(merit, _)| merit)) {
                     best = Some((*found, point));
                 }
             }
@@ -233,7 +235,7 @@ impl Descent<'_> {
                 Some((found, point)) => {
                     (merit, here) = (found, point.clone());
                     settled = 0;
-                    if line.len() + 1 == self.space.lengths[key] {
+                    if line.len() + 1 == self.space.value_counts[key] {
                         key = (key + 1) % keys;
                         settled = 1;
                     }
@@ -249,25 +251,25 @@ impl Descent<'_> {
 
     /// Returns the merits of points at full size. Known points cost nothing; points beyond the
     /// budget count as impossible.
-    fn merits(&mut self, points: &[GridPoint]) -> Result<Vec<Option<f64>>, LaboratoryError> {
+    fn rate_points(&mut self, points: &[GridPoint]) -> Result<Vec<Option<f64>>, LaboratoryError> {
         let mut wanted: Vec<GridPoint> = Vec::new();
         for point in points {
-            if !self.known.contains_key(point) && !wanted.contains(point) {
+            if !self.known_merits.contains_key(point) && !wanted.contains(point) {
                 wanted.push(point.clone());
             }
         }
-        wanted.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= wanted.len() as u64;
+        wanted.truncate(usize::try_from(self.runs_left).unwrap_or(usize::MAX));
+        self.runs_left -= wanted.len() as u64;
         if !wanted.is_empty() {
-            let merits = self.evaluate.merits(&wanted, Share::Full)?;
-            self.known.extend(wanted.into_iter().zip(merits));
+            let merits = self.evaluate.rate_points(&wanted, RunShare::Full)?;
+            self.known_merits.extend(wanted.into_iter().zip(merits));
         }
-        let known = |point: &GridPoint| self.known.get(point).copied().flatten();
+        let known = |point: &GridPoint| self.known_merits.get(point).copied().flatten();
         Ok(points.iter().map(known).collect())
     }
 }
 
-fn better(merit: Option<f64>, than: Option<f64>) -> bool {
+fn is_better(merit: Option<f64>, than: Option<f64>) -> bool {
     match (merit, than) {
         (Some(merit), Some(than)) => merit > than * (1.0 + EQUAL_GAIN_SHARE_MAX),
         (Some(_), None) => true,
@@ -282,14 +284,14 @@ mod tests {
     /// Merits by a formula, and what was asked for.
     struct Formula<F> {
         merit: F,
-        asked: Vec<(Share, GridPoint)>,
+        asked: Vec<(RunShare, GridPoint)>,
     }
 
-    impl<F: Fn(&GridPoint) -> Option<f64>> Evaluate for Formula<F> {
-        fn merits(
+    impl<F: Fn(&GridPoint) -> Option<f64>> PointEvaluator for Formula<F> {
+        fn rate_points(
             &mut self,
             points: &[GridPoint],
-            share: Share,
+            share: RunShare,
         ) -> Result<Vec<Option<f64>>, LaboratoryError> {
             let asked = points.iter().map(|point| (share, point.clone()));
             self.asked.extend(asked);
@@ -301,15 +303,15 @@ mod tests {
         lengths: &[usize],
         budget: u64,
         merit: F,
-    ) -> (SearchKind, Vec<(Share, GridPoint)>) {
-        let space = Space {
-            lengths: lengths.to_vec(),
-            ordered: vec![true; lengths.len()],
-            today: vec![0; lengths.len()],
+    ) -> (SearchKind, Vec<(RunShare, GridPoint)>) {
+        let space = SearchSpace {
+            value_counts: lengths.to_vec(),
+            is_ordered: vec![true; lengths.len()],
+            today_point: vec![0; lengths.len()],
         };
         let asked = Vec::new();
         let mut formula = Formula { merit, asked };
-        let how = search(&space, budget, 7, &mut formula).unwrap();
+        let how = search_space(&space, budget, 7, &mut formula).unwrap();
         (how, formula.asked)
     }
 
@@ -325,10 +327,10 @@ mod tests {
     }
 
     fn full_best(
-        asked: &[(Share, GridPoint)],
+        asked: &[(RunShare, GridPoint)],
         merit: impl Fn(&GridPoint) -> Option<f64>,
     ) -> GridPoint {
-        let full = asked.iter().filter(|(share, _)| *share == Share::Full);
+        let full = asked.iter().filter(|(share, _)| *share == RunShare::Full);
         let merits = full.filter_map(|(_, places)| Some((merit(places)?, places)));
         let best = merits.max_by(|(left, _), (right, _)| left.total_cmp(right));
         best.unwrap().1.clone()
@@ -389,7 +391,7 @@ mod tests {
             // No point at one size twice.
             let full: Vec<_> = asked
                 .iter()
-                .filter(|(share, _)| *share == Share::Full)
+                .filter(|(share, _)| *share == RunShare::Full)
                 .collect();
             let distinct: BTreeSet<_> = full.iter().collect();
             assert_eq!(distinct.len(), full.len());

@@ -314,7 +314,7 @@ impl Core {
         let device = self.drive.device();
         let sector_bytes = u64::from(device.sector_bytes());
         let moves = matches!(operation, Operation::Read | Operation::Write { .. });
-        let bytes_max = device.most_bytes().filter(|_| moves);
+        let bytes_max = device.request_bytes_max().filter(|_| moves);
         let sectors_max =
             bytes_max.map_or(u64::from(u32::MAX), |bytes| bytes as u64 / sector_bytes);
         let (mut sector, end) = match operation {
@@ -344,7 +344,7 @@ impl Core {
                 .submit(command.operation, command.sector, command.sectors);
             match submitted {
                 Ok(id) => {
-                    let place = id.place();
+                    let place = id.slot();
                     if place >= self.request_of_place.len() {
                         self.request_of_place.resize(place + 1, usize::MAX);
                     }
@@ -359,7 +359,7 @@ impl Core {
 
     /// A command of a request has completed.
     fn complete(&mut self, completion: &Completion) {
-        let index = self.request_of_place[completion.id.place()];
+        let index = self.request_of_place[completion.id.slot()];
         let request = self.requests[index].as_mut();
         let request = request.expect("commands belong to requests in flight");
         request.commands_left -= 1;

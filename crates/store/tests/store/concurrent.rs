@@ -45,7 +45,7 @@ fn write_runs(path: &Path, writer: u64) {
             for repetition in &result.repetitions {
                 store.add_repetition(&run.id, ordinal, repetition).unwrap();
             }
-            store.load(&run.id).unwrap();
+            store.load_run(&run.id).unwrap();
         }
         store.finish_run(&run.id, &run.state, &run.notes).unwrap();
     }
@@ -83,11 +83,11 @@ fn the_runs_of_all_writers_are_there() {
     }
     let store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
     let expected = PROCESSES * THREADS * RUNS;
-    assert_eq!(store.list().unwrap().len() as u64, expected);
+    assert_eq!(store.list_runs().unwrap().len() as u64, expected);
     for writer in 0..PROCESSES * THREADS {
         for number in 0..RUNS {
             let run = run_of(writer, number);
-            assert_eq!(store.load(&run.id).unwrap(), run);
+            assert_eq!(store.load_run(&run.id).unwrap(), run);
         }
     }
 }
@@ -111,7 +111,7 @@ fn a_new_store_may_be_opened_by_many_at_once() {
                 });
             }
         });
-        let runs = Store::open(&path).unwrap().list().unwrap();
+        let runs = Store::open(&path).unwrap().list_runs().unwrap();
         assert_eq!(runs.len(), OPENERS, "round {round}");
     }
 }
@@ -145,7 +145,7 @@ fn opening_waits_for_its_turn_to_turn_on_the_log() {
 fn opening_a_store_again_keeps_the_locks_of_the_first() {
     const TEST: &str = "concurrent::opening_a_store_again_keeps_the_locks_of_the_first";
     if let Some(path) = part() {
-        assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 1);
+        assert_eq!(Store::open(&path).unwrap().list_runs().unwrap().len(), 1);
         return;
     }
     let folder = tempdir().unwrap();
@@ -162,5 +162,5 @@ fn opening_a_store_again_keeps_the_locks_of_the_first() {
     assert!(folder.path().join("runs.sqlite-wal").exists());
     store.begin_run(&empty_run("bb", 1)).unwrap();
     drop(store);
-    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
+    assert_eq!(Store::open(&path).unwrap().list_runs().unwrap().len(), 2);
 }

@@ -109,7 +109,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
     };
     assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
     assert!(!stored.is_empty());
-    assert_eq!(store.load("aa").unwrap().results[0].repetitions, stored);
+    assert_eq!(store.load_run("aa").unwrap().results[0].repetitions, stored);
 
     fs::remove_file(ballast).unwrap();
     let repetition = repetition(&mut random);
@@ -117,7 +117,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
     stored.push(repetition);
     drop(store);
     let store = Store::open(&disk.path().join("runs.sqlite")).unwrap();
-    assert_eq!(store.load("aa").unwrap().results[0].repetitions, stored);
+    assert_eq!(store.load_run("aa").unwrap().results[0].repetitions, stored);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn read_without_space(disk: &SmallDisk, fill: fn(&SmallDisk), has_log: bool) {
     }
     fill(disk);
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
     let mut number = 0;
     let error = loop {
         number += 1;
@@ -175,14 +175,14 @@ fn read_without_space(disk: &SmallDisk, fill: fn(&SmallDisk), has_log: bool) {
         }
     };
     assert!(matches!(error.kind, StoreErrorKind::DiskFull), "{error}");
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
     drop(store);
 
     fs::remove_file(disk.path().join("ballast")).ok();
     fs::remove_dir_all(disk.path().join("files")).ok();
     let mut store = Store::open(&path).unwrap();
     store.begin_run(&empty_run("cc", 0)).unwrap();
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
 }
 
 #[test]

@@ -100,12 +100,12 @@ fn a_killed_writer_loses_no_repetition_that_was_stored() {
 /// The run has its repetitions in order: all that were printed, and at most
 /// the one that was stored but not printed yet.
 fn check(store: &Store, id: &str, stored: u64) {
-    let begun = store.list().unwrap().iter().any(|run| run.id == id);
+    let begun = store.list_runs().unwrap().iter().any(|run| run.id == id);
     if !begun {
         assert_eq!(stored, 0, "run {id}");
         return;
     }
-    let results = store.load(id).unwrap().results;
+    let results = store.load_run(id).unwrap().results;
     let repetitions = results
         .first()
         .map_or(&[][..], |result| &result.repetitions);
@@ -146,6 +146,10 @@ fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
         fs::write(&path, killed).unwrap();
         fs::write(folder.path().join("runs.sqlite-wal"), &log).unwrap();
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.load(&run.id).unwrap(), run, "{written} pages written");
+        assert_eq!(
+            store.load_run(&run.id).unwrap(),
+            run,
+            "{written} pages written"
+        );
     }
 }

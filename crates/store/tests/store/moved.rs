@@ -90,7 +90,7 @@ fn a_store_that_was_moved_leaves_its_successor_alone() {
     let repetition = numbered_repetition(2);
     successor.add_repetition(&run.id, 0, &repetition).unwrap();
     drop(successor);
-    let loaded = Store::open(&path).unwrap().load(&run.id).unwrap();
+    let loaded = Store::open(&path).unwrap().load_run(&run.id).unwrap();
     assert_eq!(loaded.results[0].repetitions.len(), 2);
 }
 
@@ -118,8 +118,8 @@ fn a_run_takes_the_place_of_its_beginning() {
     let whole = full_run(&begun.id, 5, 1);
     for _ in 0..2 {
         store.replace_run(&whole).unwrap();
-        assert_eq!(store.load(&whole.id).unwrap(), whole);
-        assert_eq!(store.load(&other.id).unwrap(), other);
-        assert_eq!(store.list().unwrap().len(), 2);
+        assert_eq!(store.load_run(&whole.id).unwrap(), whole);
+        assert_eq!(store.load_run(&other.id).unwrap(), other);
+        assert_eq!(store.list_runs().unwrap().len(), 2);
     }
 }

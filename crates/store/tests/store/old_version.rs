@@ -29,36 +29,36 @@ fn a_store_of_0_1_0_opens_and_has_its_runs() {
     assert_eq!(runs.len(), 2);
 
     let (_folder, mut store) = open(FIRST_STORE);
-    let listed = store.list().unwrap();
+    let listed = store.list_runs().unwrap();
     let ids: Vec<_> = listed.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["5af1bee297", "011478f716"]);
     assert_eq!(listed[0].world, World::Model);
     assert_eq!(listed[1].label.as_deref(), Some("before"));
-    assert_eq!(store.damaged().unwrap(), []);
-    assert_eq!(store.resolve("last").unwrap(), runs[0].id);
+    assert_eq!(store.list_damaged_runs().unwrap(), []);
+    assert_eq!(store.resolve_run_id("last").unwrap(), runs[0].id);
     for run in &runs {
         run.check().unwrap();
-        assert_eq!(store.load(&run.id).unwrap(), *run);
+        assert_eq!(store.load_run(&run.id).unwrap(), *run);
         // It takes what is written today.
         store.replace_run(run).unwrap();
-        assert_eq!(store.load(&run.id).unwrap(), *run);
+        assert_eq!(store.load_run(&run.id).unwrap(), *run);
     }
-    assert!(store.point("400f08c8c37bcff4").unwrap().is_some());
+    assert!(store.read_point("400f08c8c37bcff4").unwrap().is_some());
 }
 
 #[test]
 fn a_store_whose_runs_keep_no_experiments_opens_and_has_its_runs() {
     let (_folder, mut store) = open(LAST_STORE);
-    let listed = store.list().unwrap();
+    let listed = store.list_runs().unwrap();
     let labels: Vec<_> = listed.iter().map(|run| run.label.as_deref()).collect();
     assert_eq!(labels, [Some("two drives"), Some("before")]);
-    assert_eq!(store.damaged().unwrap(), []);
+    assert_eq!(store.list_damaged_runs().unwrap(), []);
     for run in listed {
-        let run = store.load(&run.id).unwrap();
+        let run = store.load_run(&run.id).unwrap();
         run.check().unwrap();
         assert_eq!(run.experiment, None);
         assert_eq!(run.command_line[1], "run");
         store.replace_run(&run).unwrap();
-        assert_eq!(store.load(&run.id).unwrap(), run);
+        assert_eq!(store.load_run(&run.id).unwrap(), run);
     }
 }

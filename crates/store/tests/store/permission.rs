@@ -61,7 +61,7 @@ fn without_permission_a_store_cannot_be_opened() {
     if let Some(path) = part() {
         let error = Store::open(&path).unwrap_err();
         assert!(
-            matches!(error.kind, StoreErrorKind::Unopenable { .. }),
+            matches!(error.kind, StoreErrorKind::CannotOpen { .. }),
             "{error}"
         );
         let text = error.to_string();
@@ -94,9 +94,9 @@ fn a_store_that_may_only_be_read_is_read() {
     let run = full_run("00c0ffee00", 5, 1);
     if let Some(path) = part() {
         let mut store = Store::open(&path).unwrap();
-        assert_eq!(store.list().unwrap().len(), 1);
-        assert_eq!(store.load(&run.id).unwrap(), run);
-        assert!(store.workspaces().unwrap().is_empty());
+        assert_eq!(store.list_runs().unwrap().len(), 1);
+        assert_eq!(store.load_run(&run.id).unwrap(), run);
+        assert!(store.list_workspaces().unwrap().is_empty());
         for outcome in [
             store.begin_run(&empty_run("aa", 0)),
             store.add_repetition(&run.id, 0, &numbered_repetition(1)),
@@ -126,7 +126,9 @@ fn a_store_that_another_user_writes_is_read() {
     const TEST: &str = "permission::a_store_that_another_user_writes_is_read";
     if let Some(path) = part() {
         let store = Store::open(&path).unwrap();
-        let run = store.load(&store.resolve("last").unwrap()).unwrap();
+        let run = store
+            .load_run(&store.resolve_run_id("last").unwrap())
+            .unwrap();
         assert_eq!(run.results[0].repetitions, [numbered_repetition(7)]);
         return;
     }

@@ -28,8 +28,8 @@ fn contents(folder: &Path) -> BTreeMap<OsString, u64> {
 /// Opens a store, and reads all that it says it has.
 fn read_all(path: &Path) -> Result<Vec<Run>, StoreError> {
     let store = Store::open(path)?;
-    store.workspaces()?;
-    if let Some(damaged) = store.damaged()?.into_iter().next() {
+    store.list_workspaces()?;
+    if let Some(damaged) = store.list_damaged_runs()?.into_iter().next() {
         return Err(StoreError {
             path: path.to_owned(),
             kind: StoreErrorKind::Malformed {
@@ -38,8 +38,8 @@ fn read_all(path: &Path) -> Result<Vec<Run>, StoreError> {
             },
         });
     }
-    let headings = store.list()?;
-    headings.iter().map(|run| store.load(&run.id)).collect()
+    let headings = store.list_runs()?;
+    headings.iter().map(|run| store.load_run(&run.id)).collect()
 }
 
 /// A closed store with one run.
@@ -150,7 +150,7 @@ fn what_is_no_regular_file_cannot_be_opened() {
         ("/dev/null".into(), "it is not a regular file"),
     ] {
         let error = Store::open(&path).unwrap_err();
-        let StoreErrorKind::Unopenable { reason: ref found } = error.kind else {
+        let StoreErrorKind::CannotOpen { reason: ref found } = error.kind else {
             panic!("{error}");
         };
         assert!(found.contains(reason), "{error}");
@@ -292,20 +292,24 @@ fn a_bad_row_takes_no_other_with_it() {
             .execute(&format!("UPDATE runs SET {damage} WHERE {bad}"), [])
             .unwrap();
         let listed: Vec<_> = store
-            .list()
+            .list_runs()
             .unwrap()
             .into_iter()
             .map(|run| run.id)
             .collect();
         assert_eq!(listed, [good.id.as_str()], "{damage}");
-        let [damaged] = &store.damaged().unwrap()[..] else {
+        let [damaged] = &store.list_damaged_runs().unwrap()[..] else {
             panic!("{damage}");
         };
         assert!(damaged.problem.contains(problem), "{damage}: {damaged:?}");
         assert!(damaged.id.chars().count() <= 64, "{damage}");
-        assert_eq!(store.resolve("last").unwrap(), good.id, "{damage}");
-        assert_eq!(store.resolve(&good.id[..4]).unwrap(), good.id, "{damage}");
-        assert_eq!(store.load(&good.id).unwrap(), good, "{damage}");
+        assert_eq!(store.resolve_run_id("last").unwrap(), good.id, "{damage}");
+        assert_eq!(
+            store.resolve_run_id(&good.id[..4]).unwrap(),
+            good.id,
+            "{damage}"
+        );
+        assert_eq!(store.load_run(&good.id).unwrap(), good, "{damage}");
         // As the command line tells the user to.
         Connection::open(&path)
             .unwrap()
@@ -314,8 +318,8 @@ fn a_bad_row_takes_no_other_with_it() {
                 damaged.row
             ))
             .unwrap();
-        assert_eq!(store.damaged().unwrap(), [], "{damage}");
-        assert_eq!(store.list().unwrap().len(), 1, "{damage}");
+        assert_eq!(store.list_damaged_runs().unwrap(), [], "{damage}");
+        assert_eq!(store.list_runs().unwrap().len(), 1, "{damage}");
     }
 }
 
@@ -343,11 +347,15 @@ fn columns_of_other_types_are_damage_of_their_row() {
             ))
             .unwrap();
         let store = Store::open(&path).unwrap();
-        let whole = store.list().unwrap();
-        let (whole, damaged) = (whole.len(), store.damaged().unwrap().len());
+        let whole = store.list_runs().unwrap();
+        let (whole, damaged) = (whole.len(), store.list_damaged_runs().unwrap().len());
         assert_eq!(whole + damaged, 2, "{column} = {value}");
-        assert_eq!(store.load(&good.id).unwrap(), good, "{column} = {value}");
-        store.resolve("last").unwrap();
+        assert_eq!(
+            store.load_run(&good.id).unwrap(),
+            good,
+            "{column} = {value}"
+        );
+        store.resolve_run_id("last").unwrap();
     }
 }
 
@@ -394,7 +402,7 @@ fn documents_that_are_none_are_refused_by_their_run() {
     ] {
         let (_folder, path, run) = store_with_a_run();
         Connection::open(&path).unwrap().execute_batch(&damage).unwrap();
-        let error = Store::open(&path).unwrap().load(&run.id).unwrap_err();
+        let error = Store::open(&path).unwrap().load_run(&run.id).unwrap_err();
         assert!(
             matches!(error.kind, StoreErrorKind::Malformed { .. }),
             "{damage}: {error}"
@@ -419,9 +427,9 @@ fn what_a_schema_does_by_itself_is_not_done() {
         .unwrap();
     let mut store = Store::open(&path).unwrap();
     store.begin_run(&empty_run("ffffffffff", 9)).unwrap();
-    assert_eq!(store.list().unwrap().len(), 2);
-    assert_eq!(store.load(&run.id).unwrap(), run);
-    assert!(store.workspaces().is_err());
+    assert_eq!(store.list_runs().unwrap().len(), 2);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
+    assert!(store.list_workspaces().is_err());
 }
 
 #[test]
@@ -438,8 +446,8 @@ fn a_locked_store_is_given_up_after_the_wait() {
         let holder = Connection::open(&path).unwrap();
         holder.execute_batch(lock).unwrap();
         let outcome = Store::open_with_lock_wait(&path, wait).and_then(|mut store| {
-            assert_eq!(store.load(&run.id)?, run, "a reader does not wait");
-            assert_eq!(store.resolve("last")?, run.id);
+            assert_eq!(store.load_run(&run.id)?, run, "a reader does not wait");
+            assert_eq!(store.resolve_run_id("last")?, run.id);
             assert!(opens, "{lock}");
             store.begin_run(&empty_run("aa", 0))
         });

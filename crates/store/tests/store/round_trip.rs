@@ -39,10 +39,10 @@ fn deleted_runs_are_gone_with_all_that_they_had() {
     // All or none.
     let missing = store.delete_runs(&[ids[0], "0000000009"]).unwrap_err();
     assert!(matches!(missing.kind, StoreErrorKind::NoSuchRun { .. }));
-    assert_eq!(store.list().unwrap().len(), 3);
+    assert_eq!(store.list_runs().unwrap().len(), 3);
     store.delete_runs(&[ids[0], ids[2]]).unwrap();
     let left: Vec<_> = store
-        .list()
+        .list_runs()
         .unwrap()
         .into_iter()
         .map(|run| run.id)
@@ -80,9 +80,9 @@ fn a_whole_run_comes_back_as_it_was() {
     drop(store);
     let store = Store::open(&path).unwrap();
     for run in &runs {
-        assert_eq!(store.load(&run.id).unwrap(), *run);
+        assert_eq!(store.load_run(&run.id).unwrap(), *run);
     }
-    for (heading, run) in store.list().unwrap().iter().zip(runs.iter().rev()) {
+    for (heading, run) in store.list_runs().unwrap().iter().zip(runs.iter().rev()) {
         assert_eq!(heading.id, run.id);
         assert_eq!(heading.started_unix_ms, run.started_unix_ms);
         assert_eq!(heading.suite, run.suite);
@@ -90,7 +90,7 @@ fn a_whole_run_comes_back_as_it_was() {
         assert_eq!(heading.world, run.world);
         assert_eq!(heading.label, run.label);
         assert_eq!(heading.state, run.state);
-        assert_eq!((heading.results, heading.repetitions), (3, 4));
+        assert_eq!((heading.result_count, heading.repetition_count), (3, 4));
     }
 }
 
@@ -106,7 +106,7 @@ fn a_run_stored_piece_by_piece_equals_the_whole() {
         ..whole.clone()
     };
     store.begin_run(&begun).unwrap();
-    assert_eq!(store.load(&whole.id).unwrap().results, []);
+    assert_eq!(store.load_run(&whole.id).unwrap().results, []);
     for (ordinal, result) in (0..).zip(&whole.results) {
         let begun = ProgramResult {
             program: "to be replaced".to_owned(),
@@ -127,7 +127,7 @@ fn a_run_stored_piece_by_piece_equals_the_whole() {
     store
         .finish_run(&whole.id, &whole.state, &whole.notes)
         .unwrap();
-    assert_eq!(store.load(&whole.id).unwrap(), whole);
+    assert_eq!(store.load_run(&whole.id).unwrap(), whole);
     drop(store);
 
     let mut copy = Store::open(&folder.path().join("copy.sqlite")).unwrap();
@@ -173,7 +173,7 @@ fn a_name_resolves_to_one_run() {
     let folder = tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
     assert!(matches!(
-        store.resolve("last").unwrap_err().kind,
+        store.resolve_run_id("last").unwrap_err().kind,
         StoreErrorKind::NoLastRun
     ));
     // Stored in another order than started; the newest has no repetition.
@@ -189,7 +189,7 @@ fn a_name_resolves_to_one_run() {
         run.results.push(result("read_8192", repetitions));
         store.insert_run(&run).unwrap();
     }
-    let order = store.list().unwrap();
+    let order = store.list_runs().unwrap();
     let order: Vec<_> = order.iter().map(|run| &run.id[..2]).collect();
     assert_eq!(order, ["ef", "ab", "cd", "ab", "ab"]);
     for (text, expected) in [
@@ -203,7 +203,7 @@ fn a_name_resolves_to_one_run() {
         ("%", Err("no run `%`")),
         ("ab120000000", Err("no run `ab120000000`")),
     ] {
-        match (store.resolve(text), expected) {
+        match (store.resolve_run_id(text), expected) {
             (Ok(id), Ok(expected)) => assert_eq!(id, expected, "{text}"),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (outcome, _) => panic!("{text}: {outcome:?}"),
@@ -247,14 +247,14 @@ fn what_is_not_there_or_there_already_is_refused() {
             store.finish_run("00c0ffee", &RunState::Finished, &[]),
             "no run `00c0ffee`",
         ),
-        (store.load("00c0ffee").map(drop), "no run `00c0ffee`"),
+        (store.load_run("00c0ffee").map(drop), "no run `00c0ffee`"),
     ] {
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         assert!(error.contains("runs.sqlite"), "{error}");
     }
-    assert_eq!(store.list().unwrap().len(), 1);
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.list_runs().unwrap().len(), 1);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn workspaces_are_noted_until_forgotten() {
     }
     drop(store);
     let mut store = Store::open(&path).unwrap();
-    let noted = store.workspaces().unwrap();
+    let noted = store.list_workspaces().unwrap();
     let noted: Vec<_> = noted
         .iter()
         .map(|noted| (noted.path.clone(), noted.filesystem.as_deref()))
@@ -285,7 +285,7 @@ fn workspaces_are_noted_until_forgotten() {
     for path in paths.iter().chain(&paths) {
         store.forget_workspace(path).unwrap();
     }
-    assert!(store.workspaces().unwrap().is_empty());
+    assert!(store.list_workspaces().unwrap().is_empty());
 }
 
 /// Version 2 added the workspaces to version 1, version 3 the points, version 4
@@ -304,9 +304,9 @@ fn a_store_of_version_1_is_brought_forward_with_its_runs() {
     drop(connection);
 
     let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
     store.note_workspace(&path, Some("ext4 1f")).unwrap();
-    assert_eq!(store.workspaces().unwrap()[0].path, path);
+    assert_eq!(store.list_workspaces().unwrap()[0].path, path);
     assert_eq!(shell(&path, "PRAGMA user_version"), ["5"]);
 }
 
@@ -330,7 +330,7 @@ fn a_store_of_version_4_keeps_its_folders() {
         .unwrap();
     drop(connection);
     let store = Store::open(&path).unwrap();
-    let noted = &store.workspaces().unwrap()[0];
+    let noted = &store.list_workspaces().unwrap()[0];
     assert_eq!(noted.path, Path::new("/z/diskperf-1-00ff3a"));
     assert_eq!(noted.filesystem, None);
     let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'device_settings'";
@@ -349,7 +349,7 @@ fn points_are_kept_by_their_fingerprints() {
     store.add_points(&[point("b", "3")]).unwrap();
     drop(store);
     let store = Store::open(&path).unwrap();
-    let read = |fingerprint| store.point(fingerprint).unwrap();
+    let read = |fingerprint| store.read_point(fingerprint).unwrap();
     assert_eq!(read("a").as_deref(), Some("1"));
     assert_eq!(read("b").as_deref(), Some("3"));
     assert_eq!(read("c"), None);
@@ -363,11 +363,11 @@ fn special_names_of_sqlite_are_ordinary_files() {
         let run = full_run("00c0ffee00", 5, 1);
         Store::open(&path).unwrap().insert_run(&run).unwrap();
         assert!(path.is_file(), "{name}");
-        assert_eq!(Store::open(&path).unwrap().load(&run.id).unwrap(), run);
+        assert_eq!(Store::open(&path).unwrap().load_run(&run.id).unwrap(), run);
     }
     assert!(matches!(
         Store::open(Path::new("")).unwrap_err().kind,
-        StoreErrorKind::Unopenable { .. }
+        StoreErrorKind::CannotOpen { .. }
     ));
 }
 
@@ -385,7 +385,7 @@ fn repetitions_keep_their_order() {
     for repetition in &repetitions {
         store.add_repetition("aa", 11, repetition).unwrap();
     }
-    let results = store.load("aa").unwrap().results;
+    let results = store.load_run("aa").unwrap().results;
     assert_eq!(results[0].repetitions, []);
     assert_eq!(results[1].repetitions, repetitions);
 }

@@ -80,7 +80,7 @@ fn a_log_of_another_user_deletes_no_run() {
 
     fs::remove_file(&log).unwrap();
     let store = Store::open(&shared.store()).unwrap();
-    assert_eq!(store.load(&run.id).unwrap(), run);
+    assert_eq!(store.load_run(&run.id).unwrap(), run);
 }
 
 #[test]
@@ -147,7 +147,11 @@ fn the_name_of_the_journal_is_held_where_others_could_take_it() {
     store.begin_run(&empty_run("aa", 0)).unwrap();
     drop(store);
     assert_eq!(
-        Store::open(&shared.store()).unwrap().list().unwrap().len(),
+        Store::open(&shared.store())
+            .unwrap()
+            .list_runs()
+            .unwrap()
+            .len(),
         1
     );
 }
@@ -164,7 +168,11 @@ fn side_files_of_the_owner_of_the_store_are_taken() {
         lchown(shared.beside(suffix), Some(NOBODY), Some(NOBODY)).unwrap();
     }
     assert_eq!(
-        Store::open(&shared.store()).unwrap().list().unwrap().len(),
+        Store::open(&shared.store())
+            .unwrap()
+            .list_runs()
+            .unwrap()
+            .len(),
         1
     );
 }
@@ -180,7 +188,11 @@ fn side_files_in_a_private_directory_are_taken() {
     store.begin_run(&empty_run("aa", 0)).unwrap();
     lchown(shared.beside("-wal"), Some(NOBODY), Some(NOBODY)).unwrap();
     assert_eq!(
-        Store::open(&shared.store()).unwrap().list().unwrap().len(),
+        Store::open(&shared.store())
+            .unwrap()
+            .list_runs()
+            .unwrap()
+            .len(),
         1
     );
     assert!(shared.beside("-journal").symlink_metadata().is_err());

@@ -9,11 +9,8 @@ use std::collections::BTreeMap;
 pub(in super::super) struct AccessMeasures {
     /// Positioning time of each access in nanoseconds, up to its first sector, in ascending order.
     pub(in super::super) positioning_ns: Vec<u64>,
-    /// Total positioning time of all accesses in nanoseconds, by stage.
     ns_by_stage: BTreeMap<Stage, u64>,
-    /// Number of accesses that destaged buffered writes.
     pub(in super::super) destage_count: usize,
-    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(in super::super) seek_ns_by_drive_and_distance: BTreeMap<(u32, u32), u64>,
     /// Median time of a head switch, together with any seek during it, in nanoseconds.
     pub(in super::super) head_switch_ns: Option<f64>,

@@ -41,11 +41,9 @@ impl RequestShare {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CommandClass {
     pub(super) is_write: bool,
-    /// Whether the command needs an access of the arm, rather than the buffer alone.
     pub(super) needs_arm: bool,
 }
 
-/// Measures of all disk buffers of a run.
 #[derive(Default)]
 pub(in super::super) struct BufferMeasures {
     /// Share of reads that needed no access of the arm.

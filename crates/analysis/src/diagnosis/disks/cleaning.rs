@@ -12,7 +12,6 @@ pub(in super::super) struct CleaningMeasures {
 }
 
 impl CleaningMeasures {
-    /// Measures the cleaning of bands in a trace between two times.
     pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],

@@ -68,15 +68,28 @@ fn list_operations(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &Operation
     all
 }
 
-/// Lists device times as names and nanoseconds: `vda read: queue`, `median`.
-pub(super) fn list_csv_lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
+/// Line of CSV with one device time, such as the median of `vda read: queue`.
+pub(super) struct DeviceTimeLine {
+    pub(super) name: String,
+    pub(super) statistic: &'static str,
+    pub(super) ns: u64,
+}
+
+pub(super) fn list_csv_lines(devices: &[DeviceAccount]) -> Vec<DeviceTimeLine> {
     let mut lines = Vec::new();
     for (device, one) in list_operations(devices) {
         for (what, spread) in [("queue", one.queue_ns), ("device", one.device_ns)] {
             let name = format!("{} {}: {what}", device.device_name, one.operation.name());
-            lines.push((name.clone(), "median", spread.median));
-            lines.push((name.clone(), "p99", spread.p99));
-            lines.push((name, "max", spread.max));
+            let statistics = [
+                ("median", spread.median),
+                ("p99", spread.p99),
+                ("max", spread.max),
+            ];
+            lines.extend(statistics.map(|(statistic, ns)| DeviceTimeLine {
+                name: name.clone(),
+                statistic,
+                ns,
+            }));
         }
     }
     lines

@@ -17,7 +17,7 @@ pub struct Chart {
     /// Caption of the chart: its subject, and how to read it.
     pub caption: String,
     /// Vega-Lite specification: complete, with its data, and without the colours of a page. Its
-    /// layer [`ROWS`] draws one mark for each row of data.
+    /// layer [`ROWS_DATASET`] draws one mark for each row of data.
     pub vega_spec: Value,
     /// Whether the chart needs the whole width of a page.
     pub is_wide: bool,
@@ -111,7 +111,6 @@ pub(super) fn label_limit_expression() -> Value {
     json!({ "expr": "windowSize()[0] > 700 ? 340 : 170" })
 }
 
-/// Converts any words to a name for a chart.
 pub(super) fn slugify(words: &str) -> String {
     let mut slug = String::new();
     for character in words.chars() {

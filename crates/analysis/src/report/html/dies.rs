@@ -26,7 +26,6 @@ const ACTIVITY_COUNT_MAX: usize = 2500;
 /// Maximum number of slow requests whose stages a picture of dies draws.
 const REQUEST_COUNT_MAX: usize = 5;
 
-/// Minimum duration that the close-up picture of dies shows.
 const CLOSE_UP_DURATION_MIN: Nanoseconds = Nanoseconds(200_000);
 
 /// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
@@ -60,7 +59,6 @@ struct DriveGeometry {
     recording_start: Nanoseconds,
 }
 
-/// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
 struct PictureView {
     start: Nanoseconds,
@@ -71,12 +69,9 @@ struct PictureView {
     flash_series: FlashSeries,
 }
 
-/// Activities of the dies in a time range.
 #[derive(Clone, Debug, PartialEq)]
 enum DieActivities {
-    /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
-    /// Main activity of each die in each slice of time.
     BusySlices(Vec<DieSlice>),
 }
 

@@ -70,7 +70,6 @@ impl StageFamily {
         }
     }
 
-    /// Returns the name of the family for a legend.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Processor => "processor",

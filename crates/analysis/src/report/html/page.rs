@@ -13,7 +13,6 @@ const PAGE_SCRIPT: &str = include_str!("page.js");
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
                       'unsafe-eval'; img-src data:";
 
-/// HTML page of a report under construction.
 pub(super) struct HtmlPage {
     title: String,
     body: String,
@@ -30,7 +29,6 @@ impl HtmlPage {
         }
     }
 
-    /// Writes links to the sections of the page, with name and title of each.
     pub(super) fn add_contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
         self.body += "<nav>";
         for (anchor, title) in sections {
@@ -44,7 +42,6 @@ impl HtmlPage {
         self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::escape_text(title));
     }
 
-    /// Begins a part of a section of the page.
     pub(super) fn add_part_heading(&mut self, title: &str) {
         self.body += &format!("<h3>{}</h3>\n", escape::escape_text(title));
     }
@@ -92,12 +89,10 @@ impl HtmlPage {
         self.body += &blocks::render_list(remarks);
     }
 
-    /// Writes content that is already HTML to the page.
     pub(super) fn add_html(&mut self, html: &str) {
         self.body += html;
     }
 
-    /// Returns the finished page with everything that it needs.
     pub(super) fn finish(self) -> String {
         let Self { title, body } = self;
         let title = escape::escape_text(&title);

@@ -13,9 +13,7 @@ pub(super) use drawing::render_figure;
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// Revolutions that the platter picture shows before the event of interest.
 const REVOLUTIONS_BEFORE_EVENT: f64 = 2.0;
-/// Revolutions that the platter picture shows in all.
 const REVOLUTIONS_SHOWN: u32 = 9;
 
 /// Content of the platter picture of a trace.
@@ -33,9 +31,7 @@ pub struct PlatterPicture {
     requests: Vec<TracedRequest>,
     /// Background work of the drive's arm in the shown revolutions.
     arm_work: Vec<TracedArm>,
-    /// Activities of the processor in the shown revolutions.
     processor_work: Vec<ProcessorActivity>,
-    /// Missed revolution that the picture shows, if any was missed.
     missed_revolution: Option<MissedRevolutionShown>,
 }
 
@@ -47,7 +43,6 @@ struct ProcessorActivity {
     end: Nanoseconds,
 }
 
-/// Missed revolution that the platter picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MissedRevolutionShown {
     stage: Stage,
@@ -157,7 +152,6 @@ fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<
     (cost(costliest_missed_stage).1 > 0).then_some(costliest_missed_stage)
 }
 
-/// Returns the activities of the processor for programs and interrupts.
 fn list_processor_activities(
     trace: &Trace,
     within: impl Fn(Nanoseconds, Nanoseconds) -> bool,

@@ -53,7 +53,6 @@ pub(super) fn build_run_charts(view: &RunView<'_>) -> Vec<Chart> {
     drawn.collect()
 }
 
-/// Builds one chart for each compared pair with a side that is not steady.
 pub(super) fn build_pair_charts(comparison: &Comparison) -> Vec<Chart> {
     let steady = |pair: &ResultPair| pair.base.shape.is_steady() && pair.other.shape.is_steady();
     let pairs = comparison.result_pairs.iter().enumerate();

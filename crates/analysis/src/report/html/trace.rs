@@ -5,7 +5,6 @@ use crate::trace::TraceReport;
 use diskperf_blocktrace::summary::ActivityInterval;
 use serde_json::{Value, json};
 
-/// Builds the charts of a trace for which it has data.
 pub(super) fn build_charts(trace: &TraceReport) -> Vec<Chart> {
     let mut all = build_rate_charts(trace);
     all.extend(build_miss_ratio_chart(trace));

@@ -64,7 +64,6 @@ fn describe_fall(tuned: &TuningResult, cliff: &ParameterCliff) -> String {
     )
 }
 
-/// Describes the safe settings to choose in place of a best point on a cliff.
 fn describe_safe_point(tuned: &TuningResult, best: &GridPoint) -> String {
     let Some(safe) = tuned.safe_point() else {
         return "no safe settings were tried: all stand on a cliff too, or cost more than half of the fall"

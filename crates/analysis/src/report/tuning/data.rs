@@ -34,7 +34,6 @@ struct TuningJson<'t> {
     gain: Option<f64>,
     #[serde(rename = "spread")]
     seed_spread: Option<SpreadJson<'t>>,
-    /// Steps from the best point to its neighbours.
     #[serde(rename = "cliff")]
     steps_from_best: Vec<ParameterStep>,
     on_cliff: bool,
@@ -62,7 +61,6 @@ struct CliffJson<'t> {
     gain: f64,
     /// Gain that the surrounding steps predict, as a share.
     expected_gain: f64,
-    /// Settings of all parameters at the edge of the cliff.
     settings: BTreeMap<&'t str, &'t str>,
 }
 

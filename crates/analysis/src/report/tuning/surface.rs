@@ -14,7 +14,6 @@ const ROW_COUNT_MAX: usize = 40;
 /// Maximum number of heat table columns with figures. Wider tables show only shades.
 const FIGURE_COLUMNS_MAX: usize = 10;
 
-/// Maximum number of printed columns in a heat table.
 const HEAT_MAP_COLUMNS_MAX: usize = 64;
 
 /// Block characters for bars that end within a column, from one eighth of it to a whole one.
@@ -265,7 +264,6 @@ impl HeatMap<'_> {
         }
     }
 
-    /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
         self.column_values.len() <= FIGURE_COLUMNS_MAX
     }

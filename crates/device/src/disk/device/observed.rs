@@ -2,18 +2,18 @@
 //! hidden state.
 
 use super::*;
-use crate::disk::layout::Place;
+use crate::disk::layout::SectorPosition;
 
 /// Source or destination of a command's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
+pub enum AnswerSource {
     /// All sectors of a read were in the buffer.
     Buffer,
     /// A read got its last sectors from a read-ahead in progress.
     ReadAhead,
     /// The arm moved for the command, because the buffer could not answer it.
     #[default]
-    Medium,
+    Media,
     /// The write-back cache accepted a write.
     WriteCache,
 }
@@ -22,12 +22,12 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Source or destination of the command's data.
-    pub answer: Answer,
+    pub answer_source: AnswerSource,
     /// Whether the arm read ahead when the firmware began to decode the command.
-    pub reads_ahead: bool,
+    pub was_reading_ahead: bool,
     /// Whether the arm worked for another command or for the write-back cache when the firmware
     /// began to decode the command.
-    pub arm_is_busy: bool,
+    pub was_arm_busy: bool,
     /// Access to the medium; `None` where the buffer answered the command.
     pub access: Option<ObservedAccess>,
 }
@@ -36,76 +36,76 @@ pub struct Observation {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObservedAccess {
     /// Cylinder and head of the arm before the seek.
-    pub from: (u32, u32),
+    pub start_position: (u32, u32),
     /// Position of the first sector that passes the head.
-    pub to: Place,
+    pub target: SectorPosition,
     /// Time at which the arm starts its seek.
-    pub begins: Time,
+    pub start: Time,
     /// Time at which seek, head switch and settle end.
-    pub arrives: Time,
+    pub arrival: Time,
     /// Time at which the first sector begins to pass the head.
-    pub first_passes: Time,
+    pub first_sector_passing: Time,
     /// Whether all sectors of the command lie side by side on one track and none was in the buffer.
-    pub is_one_run: bool,
+    pub is_single_run: bool,
 }
 
 impl Disk {
     /// Keeps an [`Observation`] of each command from now on.
-    pub fn observe(&mut self) {
-        self.observed = Some(Observation::default());
+    pub fn start_observing(&mut self) {
+        self.observation = Some(Observation::default());
     }
 
     /// Returns the circumstances of the command that was decoded last; `None` without
-    /// [`Self::observe`].
+    /// [`Self::start_observing`].
     pub fn observation(&self) -> Option<Observation> {
-        self.observed
+        self.observation
     }
 
     /// Notes that the firmware begins to decode a command.
     #[cold]
-    pub(super) fn observe_decoding(&mut self, now: Time) {
-        let reads_ahead = self.reads_ahead(now);
-        self.observed = Some(Observation {
-            reads_ahead,
-            arm_is_busy: self.job.is_some(),
+    pub(super) fn note_decoding(&mut self, now: Time) {
+        let reads_ahead = self.is_reading_ahead(now);
+        self.observation = Some(Observation {
+            was_reading_ahead: reads_ahead,
+            was_arm_busy: self.media_job.is_some(),
             ..Observation::default()
         });
     }
 
     /// Records the source or destination of a command's data.
     #[inline]
-    pub(super) fn observe_answer(&mut self, answer: Answer) {
-        if let Some(observed) = &mut self.observed {
-            observed.answer = answer;
+    pub(super) fn note_answer(&mut self, answer: AnswerSource) {
+        if let Some(observed) = &mut self.observation {
+            observed.answer_source = answer;
         }
     }
 
     /// Returns the observation of an access that is about to begin, while the arm is still at its
     /// old position. The rotation times are filled in later.
     #[cold]
-    pub(super) fn observed_access(
+    pub(super) fn build_access(
         &self,
         begins: Time,
-        (access, held): (&Access, u64),
+        (access, held): (&MediaAccess, u64),
     ) -> ObservedAccess {
-        let run = self.mechanism.layout().run(access.sector);
+        let run = self.mechanism.layout().run_at(access.first_sector);
         ObservedAccess {
-            from: (self.mechanism.cylinder(), self.mechanism.head()),
-            to: run.place,
-            begins,
-            arrives: begins + self.mechanism.way_to(&run.place, access.write),
-            first_passes: begins,
-            is_one_run: held == 0 && run.sectors >= access.sectors,
+            start_position: (self.mechanism.arm_cylinder(), self.mechanism.arm_head()),
+            target: run.position,
+            start: begins,
+            arrival: begins + self.mechanism.arm_move_time(&run.position, access.is_write),
+            first_sector_passing: begins,
+            is_single_run: held == 0 && run.sector_count >= access.sector_count,
         }
     }
 
     /// Records an access to the medium, and the time at which its first sector reaches the head.
     #[cold]
-    pub(super) fn observe_access(&mut self, access: ObservedAccess, first_passes: Time) {
-        if let Some(observed) = &mut self.observed {
-            observed.answer = Answer::Medium;
+    pub(super) fn note_access(&mut self, access: ObservedAccess, first_passes: Time) {
+        if let Some(observed) = &mut self.observation {
+            observed.answer_source = AnswerSource::Media;
             observed.access = Some(ObservedAccess {
-                first_passes,
+                first_sector_passing: first_passes,
                 ..access
             });
         }
@@ -114,19 +114,21 @@ impl Disk {
     /// Puts the drive into the state after a long idle period: ends background work of the arm,
     /// drops pending writes from the buffer, and places the arm on a track.
     pub fn suppose_idle_at(&mut self, now: Time, (cylinder, head): (u32, u32)) {
-        self.stop_reading_on(now);
-        self.job = None;
-        if let (Some(written), Some(write)) = (&mut self.written, &self.specification.write_cache) {
-            *written = Written::new(write);
+        self.interrupt_read_ahead(now);
+        self.media_job = None;
+        if let (Some(written), Some(write)) =
+            (&mut self.write_back_cache, &self.specification.write_cache)
+        {
+            *written = WriteBackCache::new(write);
         }
         self.mechanism.place_arm(cylinder, head);
-        self.next = self.next_moment();
+        self.next_event_time = self.find_next_event_time();
     }
 
     /// Empties the read cache.
     pub fn suppose_empty_read_cache(&mut self) {
-        self.ahead = None;
-        self.segments = Segments::new(&self.specification.read_cache);
-        self.next = self.next_moment();
+        self.read_ahead = None;
+        self.read_segments = SegmentCache::new(&self.specification.read_cache);
+        self.next_event_time = self.find_next_event_time();
     }
 }

@@ -4,26 +4,26 @@ use super::*;
 
 /// Command that waits for the actuator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedCommand {
     pub(super) id: RequestId,
     /// Leading medium sectors of the command that the buffer already holds.
-    pub(super) held: u64,
+    pub(super) cached_sectors: u64,
     /// End (exclusive) of the command's medium sectors.
-    pub(super) end: u64,
+    pub(super) end_sector: u64,
     /// Time at which a write's data begin to cross the link.
-    pub(super) bus: Time,
+    pub(super) bus_end: Time,
     /// Earliest time at which the command's data are ready: buffered data for the link, or written
     /// data for the medium.
-    pub(super) ready: Time,
+    pub(super) ready_at: Time,
     /// Position of the first sector to access; `None` where it may still change, as on a shingled
     /// disk.
-    pub(super) run: Option<Run>,
+    pub(super) first_run: Option<SectorRun>,
 }
 
 impl Disk {
-    pub(super) fn number(&mut self) -> u64 {
-        self.next_number += 1;
-        self.next_number - 1
+    pub(super) fn take_sequence_number(&mut self) -> u64 {
+        self.next_sequence_number += 1;
+        self.next_sequence_number - 1
     }
 
     /// Queues a command for the actuator. The buffer already holds the first `held` medium sectors.
@@ -36,67 +36,71 @@ impl Disk {
         (bus, ready): (Time, Time),
     ) {
         let request = &requests[id];
-        let sector = self.per_medium.down(request.sector) + held;
-        let end = self.per_medium.up(request.end());
+        let sector = self.medium_sectors.round_down(request.sector) + held;
+        let end = self.medium_sectors.round_up(request.end());
         let write = request.operation != Operation::Read;
-        let number = self.number();
+        let number = self.take_sequence_number();
         // What is in a media cache may be elsewhere by the time that it is read.
         let run = match self.shingles {
-            None => Some(self.mechanism.layout().run(sector)),
+            None => Some(self.mechanism.layout().run_at(sector)),
             Some(_) => None,
         };
-        let queued = Queued {
+        let queued = QueuedCommand {
             id,
-            held,
-            end,
-            bus,
-            ready,
-            run,
+            cached_sectors: held,
+            end_sector: end,
+            bus_end: bus,
+            ready_at: ready,
+            first_run: run,
         };
-        if self.has_nothing_to_do() {
-            let free = self.stop_reading_on(now);
-            self.command_now(free, requests, (sector, &queued));
+        if self.has_no_media_work() {
+            let free = self.interrupt_read_ahead(now);
+            self.start_command(free, requests, (sector, &queued));
             return;
         }
-        let waiting = Waiting {
+        let waiting = WaitingCommand {
             sector,
-            place: run.map_or_else(|| self.place_of(sector), |run| run.place),
-            write,
-            came: now,
-            number,
+            position: run.map_or_else(|| self.locate_sector(sector), |run| run.position),
+            is_write: write,
+            arrival: now,
+            sequence_number: number,
         };
-        if self.has_before(&waiting) {
-            self.behind.push((waiting, queued));
+        if self.overlaps_earlier(&waiting) {
+            self.continuing_commands.push((waiting, queued));
             return;
         }
-        self.queue.push(waiting);
-        self.queued.push(queued);
-        self.start(now, requests);
+        self.queued_views.push(waiting);
+        self.queued_commands.push(queued);
+        self.start_media_work(now, requests);
     }
 
     /// Tests whether a pending command for the directly preceding sectors exists. Firmware treats
     /// the two as one: a policy by position that served the later one first would leave the other
     /// behind, because the stream's next command is always nearer.
-    fn has_before(&self, waiting: &Waiting) -> bool {
-        let before = |(of, queued): (&Waiting, &Queued)| {
-            queued.end == waiting.sector && of.write == waiting.write
+    fn overlaps_earlier(&self, waiting: &WaitingCommand) -> bool {
+        let before = |(of, queued): (&WaitingCommand, &QueuedCommand)| {
+            queued.end_sector == waiting.sector && of.is_write == waiting.is_write
         };
-        let mut queue = self.queue.iter().zip(&self.queued);
-        queue.any(before) || self.behind.iter().any(|(of, queued)| before((of, queued)))
+        let mut queue = self.queued_views.iter().zip(&self.queued_commands);
+        queue.any(before)
+            || self
+                .continuing_commands
+                .iter()
+                .any(|(of, queued)| before((of, queued)))
     }
 
     /// Moves the commands that continue the sectors of a served command, which end at `end`, into
     /// the actuator's queue.
-    pub(super) fn free_behind(&mut self, write: bool, end: u64) {
+    pub(super) fn release_continuing(&mut self, write: bool, end: u64) {
         let mut at = 0;
-        while let Some((waiting, _)) = self.behind.get(at) {
-            if waiting.sector != end || waiting.write != write {
+        while let Some((waiting, _)) = self.continuing_commands.get(at) {
+            if waiting.sector != end || waiting.is_write != write {
                 at += 1;
                 continue;
             }
-            let (waiting, queued) = self.behind.remove(at);
-            self.queue.push(waiting);
-            self.queued.push(queued);
+            let (waiting, queued) = self.continuing_commands.remove(at);
+            self.queued_views.push(waiting);
+            self.queued_commands.push(queued);
         }
     }
 }

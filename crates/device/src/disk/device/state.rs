@@ -6,26 +6,26 @@ impl Disk {
     /// Returns the state that determines a command's overhead. `asked` are the host sectors of the
     /// command; `None` if it transfers none.
     #[cold]
-    pub(super) fn before(
+    pub(super) fn preceding_state(
         &mut self,
         now: Time,
-        kind: CommandKind,
+        kind: OverheadKind,
         asked: Option<(u64, u64)>,
-    ) -> Before {
-        let write = kind == CommandKind::Write;
-        let follows = asked.is_some_and(|(first, _)| self.last_asked == (write, first));
+    ) -> PrecedingState {
+        let write = kind == OverheadKind::Write;
+        let follows = asked.is_some_and(|(first, _)| self.last_command_end == (write, first));
         if let Some((_, end)) = asked {
-            self.last_asked = (write, end);
+            self.last_command_end = (write, end);
         }
-        let reads_on = self.reads_ahead(now);
+        let reads_on = self.is_reading_ahead(now);
         self.overheads
-            .before(kind, (reads_on, follows), self.after_write)
+            .classify_state(kind, (reads_on, follows), self.follows_write)
     }
     /// Tests whether a read-ahead is active at time `now`.
-    pub(super) fn reads_ahead(&mut self, now: Time) -> bool {
-        self.ahead.as_mut().is_some_and(|ahead| {
-            ahead.progress(&mut self.mechanism, now);
-            !ahead.is_over(now)
+    pub(super) fn is_reading_ahead(&mut self, now: Time) -> bool {
+        self.read_ahead.as_mut().is_some_and(|ahead| {
+            ahead.advance_to(&mut self.mechanism, now);
+            !ahead.has_reached_limit(now)
         })
     }
 }

@@ -4,68 +4,76 @@ use super::*;
 
 impl Disk {
     /// Applies a write to the read cache, whose copy of these sectors is stale now.
-    pub(super) fn drop_read(&mut self, now: Time, of: Extent) {
-        let range = self.medium_range(of);
-        self.note_progress(range, now);
-        self.segments.write(range);
+    pub(super) fn discard_read_sectors(&mut self, now: Time, of: SectorExtent) {
+        let range = self.to_medium_range(of);
+        self.note_read_ahead_progress(range, now);
+        self.read_segments.apply_write(range);
     }
 
     /// Stores written sectors in a read-cache segment. Stops the read-ahead if it fills that
     /// segment.
     #[cold]
-    pub(super) fn keep_written(&mut self, now: Time, of: Extent) {
-        let range = self.medium_range(of);
-        let taken = self.segments.keeps_in(range);
-        if taken.is_some() && taken == self.ahead.as_ref().map(|ahead| ahead.segment) {
-            self.leave_segment(now);
+    pub(super) fn keep_written_sectors(&mut self, now: Time, of: SectorExtent) {
+        let range = self.to_medium_range(of);
+        let taken = self.read_segments.segment_holding(range);
+        if taken.is_some() && taken == self.read_ahead.as_ref().map(|ahead| ahead.segment_index) {
+            self.detach_segment(now);
         }
-        self.segments.keep(range);
+        self.read_segments.keep_range(range);
     }
 
     /// Accepts a write into the write-back cache, or queues it until there is space.
-    pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
+    pub(super) fn buffer_write(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
-        let of = extent(request.sector, request.end());
-        let written = self.written.as_ref().expect("a disk with a write cache");
-        if !self.crowded.is_empty() || !written.has_room(of) {
-            self.crowded.push_back(id);
-            self.start(now, requests);
+        let of = sector_extent(request.sector, request.end());
+        let written = self
+            .write_back_cache
+            .as_ref()
+            .expect("a disk with a write cache");
+        if !self.writes_awaiting_buffer.is_empty() || !written.has_room(of) {
+            self.writes_awaiting_buffer.push_back(id);
+            self.start_media_work(now, requests);
             return;
         }
-        self.take_into_buffer(now, requests, id);
-        self.start(now, requests);
+        self.transfer_into_buffer(now, requests, id);
+        self.start_media_work(now, requests);
     }
 
     /// Transfers a write into the write-back cache, and finishes the command.
-    pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
-        self.observe_answer(Answer::WriteCache);
+    pub(super) fn transfer_into_buffer(
+        &mut self,
+        now: Time,
+        requests: &mut Requests,
+        id: RequestId,
+    ) {
+        self.note_answer(AnswerSource::WriteCache);
         let request = &mut requests[id];
-        let crossing = self.link.cross_write(now, request.sectors);
-        request.mark(Stage::Destage, moment(now));
-        request.mark(Stage::BusWait, moment(crossing.begins));
-        request.mark(Stage::BusTransfer, moment(crossing.ends));
-        let of = extent(request.sector, request.end());
-        let number = self.number();
-        let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
+        let crossing = self.link.transfer_write(now, request.sectors);
+        request.book_stage(Stage::Destage, moment(now));
+        request.book_stage(Stage::BusWait, moment(crossing.start));
+        request.book_stage(Stage::BusTransfer, moment(crossing.end));
+        let of = sector_extent(request.sector, request.end());
+        let number = self.take_sequence_number();
+        let (layout, per_medium) = (self.mechanism.layout(), self.medium_sectors);
         let locate = |sector: u64| {
-            let on_medium = per_medium.down(sector);
-            (on_medium, layout.locate(on_medium))
+            let on_medium = per_medium.round_down(sector);
+            (on_medium, layout.position_of(on_medium))
         };
-        if let Some(written) = &mut self.written {
-            written.write(of, (crossing.ends, number), locate);
+        if let Some(written) = &mut self.write_back_cache {
+            written.add_write(of, (crossing.end, number), locate);
         }
-        self.finish(crossing.ends, requests, id);
+        self.schedule_completion(crossing.end, requests, id);
     }
 
     /// Drops pending sectors from the write-back cache.
-    pub(super) fn forget(&mut self, of: Extent) {
-        let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
+    pub(super) fn discard_sectors(&mut self, of: SectorExtent) {
+        let (layout, per_medium) = (self.mechanism.layout(), self.medium_sectors);
         let locate = |sector: u64| {
-            let on_medium = per_medium.down(sector);
-            (on_medium, layout.locate(on_medium))
+            let on_medium = per_medium.round_down(sector);
+            (on_medium, layout.position_of(on_medium))
         };
-        if let Some(written) = &mut self.written {
-            written.forget(of, locate);
+        if let Some(written) = &mut self.write_back_cache {
+            written.discard(of, locate);
         }
     }
 
@@ -73,82 +81,87 @@ impl Disk {
     /// cross the link; the platter waits for the data until the link can stay ahead of it.
     pub(super) fn write_through(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
-        let of = extent(request.sector, request.end());
-        let crossing = self.link.cross_write(now, request.sectors);
+        let of = sector_extent(request.sector, request.end());
+        let crossing = self.link.transfer_write(now, request.sectors);
         let place = self
             .mechanism
             .layout()
-            .locate(self.per_medium.down(of.first));
-        let on_medium = self.per_medium.up(of.sectors()).saturating_sub(1);
-        let passing = self.mechanism.spindle().turning(
+            .position_of(self.medium_sectors.round_down(of.first_sector));
+        let on_medium = self.medium_sectors.round_up(of.sectors()).saturating_sub(1);
+        let passing = self.mechanism.spindle().turning_time(
             place
-                .arc
+                .sector_angle
                 .saturating_mul(on_medium.min(u64::from(place.sectors_per_track) - 1)),
         );
-        let first = crossing.begins + self.link.crossing_of_write(1);
-        let ready = first.max(Time(crossing.ends.0.saturating_sub(passing.0)));
-        self.forget(of);
-        self.enqueue(now, requests, (id, 0), (crossing.begins, ready));
+        let first = crossing.start + self.link.write_transfer_time(1);
+        let ready = first.max(Time(crossing.end.0.saturating_sub(passing.0)));
+        self.discard_sectors(of);
+        self.enqueue(now, requests, (id, 0), (crossing.start, ready));
     }
 
     /// Writes the sectors of a command to the medium.
-    pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: &Queued) {
+    pub(super) fn start_write(
+        &mut self,
+        free: ArmAvailability,
+        requests: &mut Requests,
+        queued: &QueuedCommand,
+    ) {
         let request = &mut requests[queued.id];
-        let of = extent(request.sector, request.end());
-        let access = self.writing(of);
+        let of = sector_extent(request.sector, request.end());
+        let access = self.write_access(of);
         let begins = free
-            .at
-            .max(self.begins_to_write(queued.ready, access.sector));
-        let missed = self.follows(access.sector, queued.run.as_ref());
-        self.catch(begins, (access.sector, true), missed);
+            .available_at
+            .max(self.earliest_write_time(queued.ready_at, access.first_sector));
+        let missed = self.follows_last_sectors(access.first_sector, queued.first_run.as_ref());
+        self.classify_latency(begins, (access.first_sector, true), missed);
         let observed = self
-            .observed
+            .observation
             .is_some()
-            .then(|| self.observed_access(begins, (&access, 0)));
+            .then(|| self.build_access(begins, (&access, 0)));
         let parts = self.write_medium(begins, &access);
         if let Some(observed) = observed {
-            let arrives = observed.arrives;
-            self.observe_access(observed, arrives + parts.latency);
+            let arrives = observed.arrival;
+            self.note_access(observed, arrives + parts.rotational_latency);
         }
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
-        free.mark_wait(request, free.at, &self.arm);
+        free.book_wait(request, free.available_at, &self.background_arm);
         let marked = Time(request.spans.marked().0);
-        let waits = queued.bus.min(begins).max(marked);
-        request.mark(Stage::BusWait, moment(waits));
-        request.mark(Stage::BusTransfer, moment(begins));
-        self.mark(request, parts, missed);
-        self.last_passed = (self.medium_range(of).1, ends);
-        self.book(parts);
-        self.finish(ends, requests, queued.id);
-        self.begin_job(ends, Work::Write);
+        let waits = queued.bus_end.min(begins).max(marked);
+        request.book_stage(Stage::BusWait, moment(waits));
+        request.book_stage(Stage::BusTransfer, moment(begins));
+        self.book_parts(request, parts, missed);
+        self.last_transfer = (self.to_medium_range(of).1, ends);
+        self.add_busy_times(parts);
+        self.schedule_completion(ends, requests, queued.id);
+        self.begin_media_job(ends, MediaWork::Write);
     }
 
     /// Returns the time at which the arm starts a write whose data are ready at `ready`: the seek
     /// overlaps the transfer over the link.
-    fn begins_to_write(&self, ready: Time, sector: u64) -> Time {
+    fn earliest_write_time(&self, ready: Time, sector: u64) -> Time {
         if self.shingles.is_some() {
             return ready;
         }
-        let place = self.mechanism.layout().locate(sector);
+        let place = self.mechanism.layout().position_of(sector);
         Time(
             ready
                 .0
-                .saturating_sub(self.mechanism.way_to(&place, true).0),
+                .saturating_sub(self.mechanism.arm_move_time(&place, true).0),
         )
     }
 
     /// Returns the access that writes an extent of host sectors. Medium sectors at its ends that it
     /// fills only in part are read first.
-    pub(super) fn writing(&self, of: Extent) -> Access {
-        let (first, end) = self.medium_range(of);
-        Access {
-            sector: first,
-            sectors: (end - first) as u32,
-            write: true,
+    pub(super) fn write_access(&self, of: SectorExtent) -> MediaAccess {
+        let (first, end) = self.to_medium_range(of);
+        MediaAccess {
+            first_sector: first,
+            sector_count: (end - first) as u32,
+            is_write: true,
             overhead: Time::ZERO,
-            part_of_first: !self.per_medium.begins(of.first),
-            part_of_last: !self.per_medium.begins(of.end),
+            is_first_partial: !self.medium_sectors.is_boundary(of.first_sector),
+            is_last_partial: !self.medium_sectors.is_boundary(of.end_sector),
         }
     }
 }

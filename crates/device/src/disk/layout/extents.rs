@@ -2,32 +2,36 @@
 //! this form.
 
 use super::specification::{ExtentSpecification, LayoutError, LayoutSpecification};
-use super::{Place, Run, SECTORS_PER_TRACK_MAX, within};
-use crate::disk::spindle::Turn;
+use super::{SECTORS_PER_TRACK_MAX, SectorPosition, SectorRun, check_range};
+use crate::disk::spindle::RotationAngle;
 
 /// Measured extents of a disk, which cover all its sectors.
 #[derive(Clone, Debug)]
-pub(super) struct Extents {
+pub(super) struct ExtentMap {
     /// Extents in ascending order of their first sector.
-    extents: Vec<Extent>,
+    extents: Vec<MappedExtent>,
     /// Indices into `extents`, ordered by physical position.
-    by_place: Vec<u32>,
+    indices_by_position: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Extent {
-    first: u64,
-    sectors: u32,
-    place: Place,
+struct MappedExtent {
+    first_sector: u64,
+    sector_count: u32,
+    position: SectorPosition,
 }
 
-impl Extent {
-    fn order(&self) -> (u32, u32, u32) {
-        (self.place.cylinder, self.place.head, self.place.sector)
+impl MappedExtent {
+    fn sort_key(&self) -> (u32, u32, u32) {
+        (
+            self.position.cylinder,
+            self.position.head,
+            self.position.sector,
+        )
     }
 }
 
-impl Extents {
+impl ExtentMap {
     /// Creates the layout from the extents of a specification.
     ///
     /// # Errors
@@ -37,92 +41,99 @@ impl Extents {
         let mut extents = Vec::with_capacity(of.extents.len());
         let mut first = 0;
         for (number, extent) in of.extents.iter().enumerate() {
-            check((number, extent), (of.cylinders, of.surfaces), first)?;
-            extents.push(Extent {
+            check_extent(
+                (number, extent),
+                (of.cylinder_count, of.surface_count),
                 first,
-                sectors: extent.sectors,
-                place: place(extent),
+            )?;
+            extents.push(MappedExtent {
+                first_sector: first,
+                sector_count: extent.sector_count,
+                position: position_of(extent),
             });
-            first += u64::from(extent.sectors);
+            first += u64::from(extent.sector_count);
         }
         let mut by_place: Vec<u32> = (0..extents.len() as u32).collect();
-        by_place.sort_by_key(|number| extents[*number as usize].order());
+        by_place.sort_by_key(|number| extents[*number as usize].sort_key());
         for pair in by_place.windows(2) {
-            let (one, other): (&Extent, &Extent) =
+            let (one, other): (&MappedExtent, &MappedExtent) =
                 (&extents[pair[0] as usize], &extents[pair[1] as usize]);
-            let ends = one.place.sector + one.sectors;
-            if one.place.same_track(&other.place) && ends > other.place.sector {
+            let ends = one.position.sector + one.sector_count;
+            if one.position.is_on_same_track(&other.position) && ends > other.position.sector {
                 let number = pair[1] as usize;
-                return Err(LayoutError::Extent { number });
+                return Err(LayoutError::InvalidExtent { number });
             }
         }
-        Ok(Self { extents, by_place })
+        Ok(Self {
+            extents,
+            indices_by_position: by_place,
+        })
     }
 
     /// Returns the number of sectors in all extents.
     pub(super) fn sectors(&self) -> u64 {
         let last = self.extents.last();
-        last.map_or(0, |last| last.first + u64::from(last.sectors))
+        last.map_or(0, |last| last.first_sector + u64::from(last.sector_count))
     }
 
     /// Returns the position of a sector, and the number of sectors that follow it side by side.
-    pub(super) fn run(&self, sector: u64) -> Run {
-        let number = self.extents.partition_point(|of| of.first <= sector) - 1;
+    pub(super) fn run_at(&self, sector: u64) -> SectorRun {
+        let number = self.extents.partition_point(|of| of.first_sector <= sector) - 1;
         let extent = &self.extents[number];
-        let within = (sector - extent.first) as u32;
-        Run {
-            place: Place {
-                sector: extent.place.sector + within,
-                start: extent.place.end(within),
-                ..extent.place
+        let within = (sector - extent.first_sector) as u32;
+        SectorRun {
+            position: SectorPosition {
+                sector: extent.position.sector + within,
+                start_angle: extent.position.end_angle(within),
+                ..extent.position
             },
-            sectors: extent.sectors - within,
-            before: within,
+            sector_count: extent.sector_count - within,
+            sectors_before: within,
         }
     }
 
     /// Returns the logical sector at a physical position; `None` where no extent lies.
-    pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
+    pub(super) fn sector_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let of = |number: &u32| &self.extents[*number as usize];
         let place = (cylinder, head, sector);
         let behind = self
-            .by_place
-            .partition_point(|number| of(number).order() <= place);
-        let extent = of(self.by_place.get(behind.checked_sub(1)?)?);
-        let within = sector - extent.place.sector.min(sector);
-        let is_in = (extent.place.cylinder, extent.place.head) == (cylinder, head)
-            && within < extent.sectors;
-        is_in.then(|| extent.first + u64::from(within))
+            .indices_by_position
+            .partition_point(|number| of(number).sort_key() <= place);
+        let extent = of(self.indices_by_position.get(behind.checked_sub(1)?)?);
+        let within = sector - extent.position.sector.min(sector);
+        let is_in = (extent.position.cylinder, extent.position.head) == (cylinder, head)
+            && within < extent.sector_count;
+        is_in.then(|| extent.first_sector + u64::from(within))
     }
 }
 
-fn check(
+fn check_extent(
     (number, of): (usize, &ExtentSpecification),
     (cylinders, surfaces): (u32, u32),
     first: u64,
 ) -> Result<(), LayoutError> {
     let key = format!("extent {number}: `sectors_per_track`");
-    within(&key, of.sectors_per_track, SECTORS_PER_TRACK_MAX)?;
-    let ends = u64::from(of.first_slot) + u64::from(of.sectors);
+    check_range(&key, of.sectors_per_track, SECTORS_PER_TRACK_MAX)?;
+    let ends = u64::from(of.first_slot) + u64::from(of.sector_count);
     let is_there = of.cylinder < cylinders
         && of.head < surfaces
-        && of.sectors > 0
+        && of.sector_count > 0
         && ends <= u64::from(of.sectors_per_track)
         && of.first_sector == first
         && of.start_rev.is_finite();
     match is_there {
         true => Ok(()),
-        false => Err(LayoutError::Extent { number }),
+        false => Err(LayoutError::InvalidExtent { number }),
     }
 }
 
-fn place(of: &ExtentSpecification) -> Place {
-    Place {
+fn position_of(of: &ExtentSpecification) -> SectorPosition {
+    SectorPosition {
         cylinder: of.cylinder,
         head: of.head,
         sector: of.first_slot,
         sectors_per_track: of.sectors_per_track,
-        start: Turn::of_revolutions(of.start_rev),
-        arc: u64::MAX / u64::from(of.sectors_per_track),
+        start_angle: RotationAngle::from_revolutions(of.start_rev),
+        sector_angle: u64::MAX / u64::from(of.sectors_per_track),
     }
 }

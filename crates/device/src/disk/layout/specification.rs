@@ -6,13 +6,16 @@
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct LayoutSpecification {
     /// Number of surfaces that hold data, each with its own head.
-    pub surfaces: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "surfaces"))]
+    pub surface_count: u32,
     /// Number of cylinders that the arm can reach. Cylinders outside all zones hold no data, but
     /// count in seek distances.
-    pub cylinders: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "cylinders"))]
+    pub cylinder_count: u32,
     /// Order in which sectors fill the tracks.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub order: TrackOrder,
+    #[cfg_attr(feature = "serde", serde(rename = "order"))]
+    pub track_order: TrackOrder,
     /// Place of spare sectors, and effect of slipped sectors.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sparing: Sparing,
@@ -24,7 +27,8 @@ pub struct LayoutSpecification {
     pub extents: Vec<ExtentSpecification>,
     /// Number of sectors that hosts see, if the zones have room for more.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub sectors: Option<u64>,
+    #[cfg_attr(feature = "serde", serde(rename = "sectors"))]
+    pub sector_count: Option<u64>,
 }
 
 /// Zone of adjacent cylinders whose tracks have the same number of sectors.
@@ -67,15 +71,18 @@ pub struct ZoneSpecification {
     /// Number of spares in each unit of the sparing scheme, in sectors; in tracks under
     /// [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
-    pub spares: u64,
+    #[cfg_attr(feature = "serde", serde(rename = "spares"))]
+    pub spare_sectors: u64,
     /// Slipped sectors, which the numbering of logical blocks skips, in ascending order. They are
     /// numbered among all sectors of the zone in track order. Tracks under [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
-    pub slips: Vec<u64>,
+    #[cfg_attr(feature = "serde", serde(rename = "slips"))]
+    pub slipped_sectors: Vec<u64>,
     /// Pairs of a defective sector and its replacement, numbered as in `slips`. Pairs of tracks
     /// under [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
-    pub defects: Vec<(u64, u64)>,
+    #[cfg_attr(feature = "serde", serde(rename = "defects"))]
+    pub remapped_defects: Vec<(u64, u64)>,
 }
 
 /// Groups of heads in a cylinder, with an additional skew between groups.
@@ -84,7 +91,8 @@ pub struct ZoneSpecification {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct HeadGroups {
     /// Heads per group, at least one. The last group has the rest.
-    pub heads: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "heads"))]
+    pub heads_per_group: u32,
     /// Additional skew of a track for each change of the group before it, in revolutions. Changes
     /// are counted head by head over all cylinders of the zone.
     pub skew_rev: f64,
@@ -98,7 +106,8 @@ pub struct ExtentSpecification {
     /// First logical sector of the extent. Must directly follow the previous extent.
     pub first_sector: u64,
     /// Number of sectors in the extent.
-    pub sectors: u32,
+    #[cfg_attr(feature = "serde", serde(rename = "sectors"))]
+    pub sector_count: u32,
     /// Cylinder on which the extent lies.
     pub cylinder: u32,
     /// Head, and so surface, on which the extent lies.
@@ -129,10 +138,9 @@ pub enum TrackOrder {
     SeekFirst {
         /// Adjacent tracks of one surface that are filled before the head switches.
         tracks: u32,
-        /// Direction of the tracks from one surface to the next.
-        inside: Direction,
+        inside: HeadDirection,
         /// Order of the surfaces from one band of cylinders to the next.
-        surfaces: Direction,
+        surfaces: HeadDirection,
     },
 }
 
@@ -140,7 +148,7 @@ pub enum TrackOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Direction {
+pub enum HeadDirection {
     /// Each pass starts from the beginning again.
     Forward,
     /// Every other pass over tracks or surfaces runs backwards.
@@ -172,10 +180,7 @@ pub enum Sparing {
     /// No spare sectors; a slip shifts all later sectors of the zone (7).
     Slipping,
     /// Spare sectors at the end of each range of cylinders (8).
-    Range {
-        /// Number of cylinders that share their spares.
-        cylinders: u32,
-    },
+    Range { cylinders: u32 },
     /// Spare sectors at the end of each zone (9).
     Zone,
     /// Spare sectors at the end of each zone; a slip shifts all later sectors of the zone (10).
@@ -185,7 +190,7 @@ pub enum Sparing {
 impl Sparing {
     /// Returns the sparing scheme with a number of DiskSim's files. Only scheme 8 uses the
     /// `Rangesize for sparing`. Returns `None` for an unknown number.
-    pub fn of_disksim(number: u32, range_cylinders: u32) -> Option<Self> {
+    pub fn from_disksim(number: u32, range_cylinders: u32) -> Option<Self> {
         Some(match number {
             0 => Self::None,
             1 => Self::Tracks,
@@ -206,7 +211,7 @@ impl Sparing {
 
     /// Tests whether spares belong to cylinders or ranges of cylinders, which then must be filled
     /// one after the other.
-    pub(super) fn by_cylinders(self) -> bool {
+    pub(super) fn counts_in_cylinders(self) -> bool {
         match self {
             Self::CylinderEnd
             | Self::CylinderEndSlipping
@@ -227,7 +232,7 @@ impl Sparing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// A parameter of the layout is out of range.
-    Range {
+    OutOfRange {
         /// Name of the parameter, with its key.
         what: String,
         /// Value of the layout parameter that is out of range.
@@ -238,7 +243,7 @@ pub enum LayoutError {
         most: u64,
     },
     /// An angle is not a finite number.
-    Angle {
+    AngleOutOfRange {
         /// Index of the zone with the invalid angle, from 0.
         zone: usize,
         /// Key of the angle that is not a finite number.
@@ -250,12 +255,12 @@ pub enum LayoutError {
     ZonesAndExtents,
     /// A measured extent does not follow the previous one, is not on the disk, or overlaps another
     /// one.
-    Extent {
+    InvalidExtent {
         /// Index of the invalid extent, from 0.
         number: usize,
     },
     /// The zones are not in ascending order of cylinders, or not on the disk.
-    Order {
+    ZonesOutOfOrder {
         /// Index of the invalid zone, from 0.
         zone: usize,
         /// First cylinder of the zone that is out of order.
@@ -264,7 +269,7 @@ pub enum LayoutError {
         last: u32,
     },
     /// Dead sectors, spares and slips use up a zone.
-    Full {
+    ZoneFull {
         /// Index of the exhausted zone, from 0.
         zone: usize,
         /// Number of physical sectors in the zone.
@@ -273,7 +278,7 @@ pub enum LayoutError {
         taken: u64,
     },
     /// The slips are not in ascending order, or not in the zone.
-    Slip {
+    InvalidSlip {
         /// Index of the zone with the invalid slip, from 0.
         zone: usize,
         /// Number of the slipped sector that is out of order or not in the zone.
@@ -287,14 +292,14 @@ pub enum LayoutError {
         slip: u64,
     },
     /// A defect is not in the zone, or is listed twice.
-    Defect {
+    InvalidDefect {
         /// Index of the zone with the invalid defect, from 0.
         zone: usize,
         /// Number of the defective sector or track.
         defect: u64,
     },
     /// The replacement of a defect is not a spare, or replaces two defects.
-    Replacement {
+    InvalidReplacement {
         /// Index of the zone with the invalid replacement, from 0.
         zone: usize,
         /// Number of the defective sector or track.
@@ -305,7 +310,7 @@ pub enum LayoutError {
     /// Spares belong to cylinders or ranges, but the tracks do not fill cylinder by cylinder.
     SeekFirstSparing,
     /// The specification promises hosts more sectors than the layout holds.
-    Sectors {
+    TooFewSectors {
         /// Number of sectors that the zones or extents hold.
         room: u64,
         /// Number of sectors that hosts are to see.
@@ -316,7 +321,7 @@ pub enum LayoutError {
 impl std::fmt::Display for LayoutError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Range {
+            Self::OutOfRange {
                 what,
                 value,
                 least,
@@ -325,7 +330,7 @@ impl std::fmt::Display for LayoutError {
                 formatter,
                 "{what} is {value}, and must be between {least} and {most}"
             ),
-            Self::Angle { zone, key } => write!(
+            Self::AngleOutOfRange { zone, key } => write!(
                 formatter,
                 "zone {zone}: `{key}` is not a finite number of revolutions"
             ),
@@ -333,19 +338,19 @@ impl std::fmt::Display for LayoutError {
             Self::ZonesAndExtents => {
                 formatter.write_str("a disk has zones or extents, and not both")
             }
-            Self::Extent { number } => write!(
+            Self::InvalidExtent { number } => write!(
                 formatter,
                 "extent {number} does not follow the one before it, is not on the disk, or overlaps another"
             ),
-            Self::Order { zone, first, last } => write!(
+            Self::ZonesOutOfOrder { zone, first, last } => write!(
                 formatter,
                 "zone {zone} has cylinders {first} to {last}, which do not follow the zone before it, or are not on the disk"
             ),
-            Self::Full { zone, room, taken } => write!(
+            Self::ZoneFull { zone, room, taken } => write!(
                 formatter,
                 "zone {zone} has {room} sectors, fewer than its {taken} dead sectors, spares and slips"
             ),
-            Self::Slip { zone, slip } => write!(
+            Self::InvalidSlip { zone, slip } => write!(
                 formatter,
                 "zone {zone}: slip {slip} is not after the one before it, or not in the zone"
             ),
@@ -353,11 +358,11 @@ impl std::fmt::Display for LayoutError {
                 formatter,
                 "zone {zone}: the sparing unit of sector {slip} has more slips than spares"
             ),
-            Self::Defect { zone, defect } => write!(
+            Self::InvalidDefect { zone, defect } => write!(
                 formatter,
                 "zone {zone}: defect {defect} is not in the zone, or is listed twice"
             ),
-            Self::Replacement {
+            Self::InvalidReplacement {
                 zone,
                 defect,
                 replacement,
@@ -368,7 +373,7 @@ impl std::fmt::Display for LayoutError {
             Self::SeekFirstSparing => formatter.write_str(
                 "spares by cylinder or range need a track order that fills one cylinder after the other",
             ),
-            Self::Sectors { room, asked } => write!(
+            Self::TooFewSectors { room, asked } => write!(
                 formatter,
                 "the disk has {room} sectors, fewer than the {asked} that hosts should address"
             ),

@@ -9,8 +9,8 @@ impl Mechanism {
     /// # Panics
     ///
     /// When the disk has no such sectors.
-    pub fn read_on(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
-        self.read_on_from(at, range, None, stop).0
+    pub fn read_ahead(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
+        self.read_ahead_from(at, range, None, stop).0
     }
 
     /// Returns the time components of a read-ahead that nothing interrupts.
@@ -19,36 +19,38 @@ impl Mechanism {
     ///
     /// When the disk has no such sectors.
     #[cold]
-    pub fn parts_of_reading_on(&mut self, at: Time, (first, end): (u64, u64)) -> Parts {
-        let (mut at, mut sector, mut parts) = (at, first, Parts::default());
+    pub fn read_ahead_times(&mut self, at: Time, (first, end): (u64, u64)) -> AccessTimes {
+        let (mut at, mut sector, mut parts) = (at, first, AccessTimes::default());
         while sector < end {
-            let run = self.layout.run(sector);
-            let sectors = u64::from(run.sectors).min(end - sector);
-            let arrives = self.go(at, (&run.place, false), false, &mut parts);
-            let latency = self.spindle.until(arrives, run.place.start);
-            let transfer =
-                self.spindle
-                    .passing(arrives + latency, run.place.start, run.place.arc * sectors);
-            parts.latency += latency;
-            parts.transfer += transfer;
+            let run = self.layout.run_at(sector);
+            let sectors = u64::from(run.sector_count).min(end - sector);
+            let arrives = self.move_arm(at, (&run.position, false), false, &mut parts);
+            let latency = self.spindle.time_until(arrives, run.position.start_angle);
+            let transfer = self.spindle.passing_times(
+                arrives + latency,
+                run.position.start_angle,
+                run.position.sector_angle * sectors,
+            );
+            parts.rotational_latency += latency;
+            parts.transfer_time += transfer;
             at = arrives + latency + transfer;
             sector += sectors;
         }
         parts
     }
 
-    /// Reads ahead like [`Self::read_on`], with the position of the first run if `known`. Also
+    /// Reads ahead like [`Self::read_ahead`], with the position of the first run if `known`. Also
     /// returns whether the arm was moving to sectors or waiting for them at the stop.
     ///
     /// # Panics
     ///
     /// When the disk has no such sectors.
     #[inline(always)]
-    pub fn read_on_from(
+    pub fn read_ahead_from(
         &mut self,
         at: Time,
         (first, end): (u64, u64),
-        known: Option<&Run>,
+        known: Option<&SectorRun>,
         stop: Time,
     ) -> ((u64, Time), bool) {
         let (mut at, mut sector) = (at, first);
@@ -57,32 +59,36 @@ impl Mechanism {
             let run = match known {
                 Some(run) if sector == first => run,
                 _ => {
-                    further = self.layout.run(sector);
+                    further = self.layout.run_at(sector);
                     &further
                 }
             };
-            let place = &run.place;
-            let arrives = self.go(at, (place, false), false, &mut Parts::default());
-            self.turn_to(arrives, place.start);
-            let begins = arrives + self.spindle.until(arrives, place.start);
+            let place = &run.position;
+            let arrives = self.move_arm(at, (place, false), false, &mut AccessTimes::default());
+            self.time_until_angle(arrives, place.start_angle);
+            let begins = arrives + self.spindle.time_until(arrives, place.start_angle);
             if begins >= stop {
                 return ((sector, arrives.max(stop)), true);
             }
-            let sectors = u64::from(run.sectors).min(end - sector);
+            let sectors = u64::from(run.sector_count).min(end - sector);
             let ends = begins
-                + self
-                    .spindle
-                    .passing(begins, place.start, place.arc * sectors);
+                + self.spindle.passing_times(
+                    begins,
+                    place.start_angle,
+                    place.sector_angle * sectors,
+                );
             if ends <= stop {
                 (sector, at) = (sector + sectors, ends);
                 continue;
             }
-            let turned = self.spindle.angle(stop) - place.start;
-            let passed = (turned.0 / place.arc + 1).min(sectors);
+            let turned = self.spindle.angle_at(stop) - place.start_angle;
+            let passed = (turned.0 / place.sector_angle + 1).min(sectors);
             let ends = begins
-                + self
-                    .spindle
-                    .passing(begins, place.start, place.arc * passed);
+                + self.spindle.passing_times(
+                    begins,
+                    place.start_angle,
+                    place.sector_angle * passed,
+                );
             return ((sector + passed, ends), false);
         }
         ((sector, at), false)

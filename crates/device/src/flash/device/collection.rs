@@ -1,154 +1,159 @@
 //! Garbage collection beside host commands: copies are read, wait in the controller's memory for a
 //! die, and are programmed; then every die erases its blocks.
 
-use super::programs::Author;
-use super::reads::Reader;
+use super::programs::ProgramOrigin;
+use super::reads::ReadOrigin;
 use super::*;
 use diskperf_ftl::{Copy, Writer};
 
-/// State of the current garbage collection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Collecting {
-    /// Number of copies issued and not yet programmed.
-    under_way: u32,
+pub(super) struct CollectionState {
+    copies_in_progress: u32,
     /// Copies that have been read and wait for a program.
-    ready: VecDeque<Copy>,
+    copies_read: VecDeque<Copy>,
     /// Index of a partly filled program of copies.
-    open: Option<u32>,
+    open_program: Option<u32>,
     /// Number of dies that still have to erase their blocks of the victim, and of those that erase
     /// now.
-    to_erase: u32,
-    erasing: u32,
+    dies_to_erase: u32,
+    dies_erasing: u32,
     /// Total time for which garbage collection blocked host programs, and the start of the current
     /// blockage.
-    held: Time,
-    held_since: Option<Time>,
+    host_blocked_time: Time,
+    host_blocked_since: Option<Time>,
     /// Scratch list of copies that are about to be issued.
-    copies: Vec<Copy>,
-    /// Number of commands that the drive has received.
-    asked: u64,
+    copy_scratch: Vec<Copy>,
+    commands_received: u64,
     /// Whether the drive has been idle for long enough to fold its SLC cache.
-    rests: bool,
+    is_idle: bool,
 }
 
-impl Collecting {
+impl CollectionState {
     /// Subtracts programmed copies from those in progress.
-    pub(super) fn programmed(&mut self, copies: usize) {
-        self.under_way -= copies as u32;
+    pub(super) fn complete_copies(&mut self, copies: usize) {
+        self.copies_in_progress -= copies as u32;
     }
 
     /// Notes a new command, which ends the idle state.
     pub(super) fn wake(&mut self) {
-        self.asked += 1;
-        self.rests = false;
+        self.commands_received += 1;
+        self.is_idle = false;
     }
 
     /// Tests whether copies are in progress, host programs are blocked, or the SLC cache is to be
     /// folded.
     pub(super) fn has_work(&self) -> bool {
-        self.under_way > 0 || self.rests || self.held_since.is_some()
+        self.copies_in_progress > 0 || self.is_idle || self.host_blocked_since.is_some()
     }
 
     /// Begins the idle state if no command has arrived since `generation`.
-    pub(super) fn rest(&mut self, generation: u64) {
-        self.rests = self.asked == generation;
+    pub(super) fn begin_idle(&mut self, generation: u64) {
+        self.is_idle = self.commands_received == generation;
     }
 
     pub(super) fn generation(&self) -> u64 {
-        self.asked
+        self.commands_received
     }
 
     /// Applies a power cut: forgets all copies, and ends a blockage of the host.
     pub(super) fn lose_power(&mut self, now: Time) {
         *self = Self {
-            held: self.held(now),
-            asked: self.asked,
+            host_blocked_time: self.host_blocked_time(now),
+            commands_received: self.commands_received,
             ..Self::default()
         };
     }
 
     /// Tests whether all issued copies are programmed.
-    pub(super) fn has_copied(&self) -> bool {
-        self.under_way == 0
+    pub(super) fn has_copied_all(&self) -> bool {
+        self.copies_in_progress == 0
     }
 
     /// Returns the total time for which garbage collection has blocked host programs so far.
-    pub(super) fn held(&self, now: Time) -> Time {
-        let now_held = self.held_since.map_or(Time::ZERO, |since| now - since);
-        self.held + now_held
+    pub(super) fn host_blocked_time(&self, now: Time) -> Time {
+        let now_held = self
+            .host_blocked_since
+            .map_or(Time::ZERO, |since| now - since);
+        self.host_blocked_time + now_held
     }
 }
 
 impl Flash {
     /// Tests whether host programs are blocked because too few superblocks are free.
-    pub(super) fn holds_host(&self) -> bool {
-        self.ftl.must_collect()
+    pub(super) fn blocks_host(&self) -> bool {
+        self.translation_layer.must_collect()
     }
 
     /// Tests whether garbage collection lags behind host writes by more than one program on every
     /// die. Host programs then wait for it.
     pub(super) fn collection_is_behind(&self) -> bool {
         let geometry = &self.specification.geometry;
-        let most = geometry.dies() * geometry.program_units();
-        let copies = matches!(self.ftl.progress(), Progress::Copies | Progress::Waiting);
-        copies && self.ftl.copies_due() > most
+        let most = geometry.die_count() * geometry.program_units();
+        let copies = matches!(
+            self.translation_layer.progress(),
+            Progress::Copies | Progress::Waiting
+        );
+        copies && self.translation_layer.copies_due() > most
     }
 
     /// Continues garbage collection, or begins one, as far as it is due.
-    pub(super) fn collect(&mut self, now: Time) {
+    pub(super) fn advance_collection(&mut self, now: Time) {
         if self.what_if.no_collection {
-            self.collect_at_once();
+            self.collect_instantly();
             return;
         }
-        self.note_held(now);
-        if self.ftl.progress() == Progress::Idle {
+        self.update_host_blocked(now);
+        if self.translation_layer.progress() == Progress::Idle {
             if !self.begin_collection() {
                 return;
             }
             // The first are free: a victim without valid units is paid by nobody.
             let first = self.specification.geometry.program_units();
-            self.hand_out(now, first.min(self.room()));
-        } else if self.ftl.progress() == Progress::Copies {
-            self.hand_out_due(now);
+            self.issue_copies(now, first.min(self.copy_slots_free()));
+        } else if self.translation_layer.progress() == Progress::Copies {
+            self.issue_due_copies(now);
         }
-        self.erase_if_due(now);
+        self.start_due_erases(now);
     }
 
     /// Performs all due garbage collection and folding in no time.
-    fn collect_at_once(&mut self) {
-        let mut copies = std::mem::take(&mut self.collecting.copies);
+    fn collect_instantly(&mut self) {
+        let mut copies = std::mem::take(&mut self.collection.copy_scratch);
         while self.begin_collection() {
-            while self.ftl.progress() == Progress::Copies {
+            while self.translation_layer.progress() == Progress::Copies {
                 copies.clear();
-                self.ftl.next_copies(self.most_copies(), &mut copies);
+                self.translation_layer
+                    .next_copies(self.copies_max(), &mut copies);
                 for copy in &copies {
-                    if let Some(placement) = self.ftl.place_copy(*copy) {
-                        self.ftl.copied(*copy, placement);
+                    if let Some(placement) = self.translation_layer.place_copy(*copy) {
+                        self.translation_layer.copied(*copy, placement);
                     }
                 }
             }
             // What the next collection fills is no matter of a die's.
-            self.ftl.erased();
+            self.translation_layer.erased();
         }
-        self.collecting.copies = copies;
+        self.collection.copy_scratch = copies;
     }
 
     /// Begins to collect a victim if free superblocks are few, or to fold the SLC cache if the
     /// drive is idle. Returns whether something began.
     fn begin_collection(&mut self) -> bool {
-        if self.ftl.wants_collection() && self.ftl.begin_collection().is_some() {
+        if self.translation_layer.wants_collection()
+            && self.translation_layer.begin_collection().is_some()
+        {
             return true;
         }
-        self.collecting.rests && self.ftl.begin_folding().is_some()
+        self.collection.is_idle && self.translation_layer.begin_folding().is_some()
     }
 
-    fn note_held(&mut self, now: Time) {
-        let holds = self.ftl.must_collect();
-        match (holds, self.collecting.held_since) {
-            (true, None) => self.collecting.held_since = Some(now),
+    fn update_host_blocked(&mut self, now: Time) {
+        let holds = self.translation_layer.must_collect();
+        match (holds, self.collection.host_blocked_since) {
+            (true, None) => self.collection.host_blocked_since = Some(now),
             (false, Some(since)) => {
-                self.collecting.held += now - since;
-                self.collecting.held_since = None;
+                self.collection.host_blocked_time += now - since;
+                self.collection.host_blocked_since = None;
             }
             (true, Some(_)) | (false, None) => {}
         }
@@ -156,183 +161,184 @@ impl Flash {
 
     /// Returns the maximum number of copies in progress: three programs per die, of which one is
     /// read, one is loaded, and one is programmed.
-    fn most_copies(&self) -> u32 {
+    fn copies_max(&self) -> u32 {
         3 * self.dies.len() as u32 * self.specification.geometry.program_units()
     }
 
     /// Returns the number of copies that may still be issued.
-    fn room(&self) -> u32 {
-        self.most_copies().saturating_sub(self.collecting.under_way)
+    fn copy_slots_free(&self) -> u32 {
+        self.copies_max()
+            .saturating_sub(self.collection.copies_in_progress)
     }
 
     /// Issues the copies that are due in proportion to host writes. Issues as many as possible if
     /// the host is blocked or idle.
-    fn hand_out_due(&mut self, now: Time) {
-        let room = self.room();
+    fn issue_due_copies(&mut self, now: Time) {
+        let room = self.copy_slots_free();
         let program_units = self.specification.geometry.program_units();
-        let is_free = self.ftl.must_collect() || self.under_way == 0;
+        let is_free = self.translation_layer.must_collect() || self.in_flight_count == 0;
         let due = match is_free {
             true => room,
-            false => room.min(self.ftl.copies_due()),
+            false => room.min(self.translation_layer.copies_due()),
         };
         // A few at a time are not worth the look at every event.
         if due >= program_units {
-            self.hand_out(now, due);
+            self.issue_copies(now, due);
         }
     }
 
-    fn hand_out(&mut self, now: Time, most: u32) {
-        let mut copies = std::mem::take(&mut self.collecting.copies);
+    fn issue_copies(&mut self, now: Time, most: u32) {
+        let mut copies = std::mem::take(&mut self.collection.copy_scratch);
         copies.clear();
-        self.ftl.next_copies(most, &mut copies);
-        self.collecting.under_way += copies.len() as u32;
+        self.translation_layer.next_copies(most, &mut copies);
+        self.collection.copies_in_progress += copies.len() as u32;
         let mut last = None;
         for copy in &copies {
             // What is still in the buffer is not read.
-            let in_buffer = copy.logical != Copy::ANONYMOUS && self.buffer.has(copy.logical);
+            let in_buffer = copy.logical != Copy::ANONYMOUS && self.buffer.contains(copy.logical);
             if in_buffer {
-                self.collecting.ready.push_back(*copy);
+                self.collection.copies_read.push_back(*copy);
                 continue;
             }
-            let place = self.place(copy.from);
-            match self.same_page(last, place) {
+            let place = self.locate_physical(copy.from);
+            match self.continues_page(last, place) {
                 Some(op) => {
-                    self.ops[op].units += 1;
-                    self.ops[op].copies.push(*copy);
+                    self.read_operations[op].unit_count += 1;
+                    self.read_operations[op].copies.push(*copy);
                 }
                 None => {
-                    let op = self.new_read(now, Reader::Collection, place);
-                    self.ops[op].copies.push(*copy);
+                    let op = self.create_read(now, ReadOrigin::CollectionRead, place);
+                    self.read_operations[op].copies.push(*copy);
                     self.dies[place.die as usize].own_reads.push_back(op);
-                    self.free[place.die as usize] = Free::No;
+                    self.die_readiness[place.die as usize] = LoadReadiness::NotReady;
                     last = Some((op, place));
-                    if !self.touched.contains(&place.die) {
-                        self.touched.push(place.die);
+                    if !self.touched_dies.contains(&place.die) {
+                        self.touched_dies.push(place.die);
                     }
                 }
             }
         }
-        self.collecting.copies = copies;
-        let touched = std::mem::take(&mut self.touched);
+        self.collection.copy_scratch = copies;
+        let touched = std::mem::take(&mut self.touched_dies);
         for die in &touched {
-            self.serve(now, *die);
+            self.start_die_work(now, *die);
         }
-        self.touched = touched;
-        self.touched.clear();
+        self.touched_dies = touched;
+        self.touched_dies.clear();
     }
 
     /// Queues the copies of a finished page read for programs.
-    pub(super) fn copies_read(&mut self, op: u32) {
-        let copies = &mut self.ops[op].copies;
-        self.collecting.ready.extend(copies.drain(..));
+    pub(super) fn complete_copy_read(&mut self, op: u32) {
+        let copies = &mut self.read_operations[op].copies;
+        self.collection.copies_read.extend(copies.drain(..));
     }
 
     /// Starts a program of copies if enough are ready, or of the rest at the end of a collection.
     /// Returns whether one was queued.
-    pub(super) fn assign_copies(&mut self, now: Time) -> bool {
+    pub(super) fn assign_copy_program(&mut self, now: Time) -> bool {
         let program_units = self.specification.geometry.program_units();
-        let ready = self.collecting.ready.len() as u32;
-        if self.collecting.under_way == 0 {
+        let ready = self.collection.copies_read.len() as u32;
+        if self.collection.copies_in_progress == 0 {
             return false;
         }
-        let is_last = || matches!(self.ftl.progress(), Progress::Waiting);
-        let enough = ready >= program_units || self.collecting.open.is_some() && ready > 0;
-        if !(enough || self.no_copies_elsewhere() && is_last()) {
+        let is_last = || matches!(self.translation_layer.progress(), Progress::Waiting);
+        let enough = ready >= program_units || self.collection.open_program.is_some() && ready > 0;
+        if !(enough || self.has_no_copies_elsewhere() && is_last()) {
             return false;
         }
-        let open = match self.collecting.open.take() {
+        let open = match self.collection.open_program.take() {
             Some(open) => Some(open),
-            None if ready > 0 => match self.free_die(Writer::Copies) {
+            None if ready > 0 => match self.find_free_die(Writer::Copies) {
                 None => return false,
                 Some(die) => {
-                    self.ftl.prefer_die(die);
-                    Some(self.new_program(Author::Collection, die))
+                    self.translation_layer.prefer_die(die);
+                    Some(self.new_program(ProgramOrigin::GarbageCollection, die))
                 }
             },
             None => None,
         };
         let Some(program) = open else { return false };
-        self.fill(now, program)
+        self.fill_copy_program(now, program)
     }
 
     /// Tests whether all copies in progress are ready or already in the partly filled program.
-    fn no_copies_elsewhere(&self) -> bool {
-        let open = self.collecting.open;
-        let placed = open.map_or(0, |open| self.copies_of(open));
-        self.collecting.under_way == self.collecting.ready.len() as u32 + placed
+    fn has_no_copies_elsewhere(&self) -> bool {
+        let open = self.collection.open_program;
+        let placed = open.map_or(0, |open| self.copy_count(open));
+        self.collection.copies_in_progress == self.collection.copies_read.len() as u32 + placed
     }
 
     /// Adds ready copies to a program until it is full, and pads it at the end of a collection.
     /// Returns whether the program is settled: queued or dropped.
-    fn fill(&mut self, now: Time, program: u32) -> bool {
-        while let Some(copy) = self.collecting.ready.pop_front() {
-            let Some(placement) = self.ftl.place_copy(copy) else {
-                self.collecting.under_way -= 1;
+    fn fill_copy_program(&mut self, now: Time, program: u32) -> bool {
+        while let Some(copy) = self.collection.copies_read.pop_front() {
+            let Some(placement) = self.translation_layer.place_copy(copy) else {
+                self.collection.copies_in_progress -= 1;
                 continue;
             };
             self.add_copy(program, (copy, placement));
             if placement.full {
-                self.put(now, program, None);
+                self.queue_program(now, program, None);
                 return true;
             }
         }
-        self.collecting.open = Some(program);
-        let is_last = matches!(self.ftl.progress(), Progress::Waiting);
-        if self.copies_of(program) == 0 {
+        self.collection.open_program = Some(program);
+        let is_last = matches!(self.translation_layer.progress(), Progress::Waiting);
+        if self.copy_count(program) == 0 {
             // All were overwritten meanwhile.
-            self.collecting.open = None;
-            self.forget_program(program);
+            self.collection.open_program = None;
+            self.release_program(program);
             return true;
         }
-        if !is_last || !self.no_copies_elsewhere() {
+        if !is_last || !self.has_no_copies_elsewhere() {
             return false;
         }
-        self.collecting.open = None;
-        let padded = self.ftl.pad_writer(Writer::Copies);
-        self.put(now, program, padded);
+        self.collection.open_program = None;
+        let padded = self.translation_layer.pad_writer(Writer::Copies);
+        self.queue_program(now, program, padded);
         true
     }
 
     /// Marks an erase on every die once all copies of the victim are programmed or obsolete.
-    pub(super) fn erase_if_due(&mut self, now: Time) {
-        let is_due = matches!(self.ftl.progress(), Progress::Erase(_));
-        if !is_due || self.collecting.to_erase > 0 {
+    pub(super) fn start_due_erases(&mut self, now: Time) {
+        let is_due = matches!(self.translation_layer.progress(), Progress::Erase(_));
+        if !is_due || self.collection.dies_to_erase > 0 {
             return;
         }
-        self.collecting.to_erase = self.dies.len() as u32;
+        self.collection.dies_to_erase = self.dies.len() as u32;
         for die in &mut self.dies {
-            die.erase_due = true;
+            die.is_erase_due = true;
         }
         for die in 0..self.dies.len() as u32 {
-            self.serve(now, die);
+            self.start_die_work(now, die);
         }
     }
 
     /// Tests whether another die may erase now.
     pub(super) fn may_erase(&self) -> bool {
-        self.collecting.erasing < self.specification.layer.dies_erasing
+        self.collection.dies_erasing < self.specification.translation.dies_erasing_max
     }
 
     pub(super) fn start_erase(&mut self, now: Time, number: u32) {
-        self.dies[number as usize].erase_due = false;
+        self.dies[number as usize].is_erase_due = false;
         self.note_erase(number);
-        self.collecting.erasing += 1;
-        let takes = self.specification.channel.command + self.specification.times.erase;
-        let erase = super::super::die::Work::Erase;
+        self.collection.dies_erasing += 1;
+        let takes = self.specification.channel.command_time + self.specification.times.erase_time;
+        let erase = super::super::die::ArrayWork::Erase;
         self.start_array(now, number, (erase, DieBusy::Erase, takes));
     }
 
     /// Notes that a die has erased its blocks. After the last die, the superblock is free.
-    pub(super) fn die_erased(&mut self, now: Time) {
-        self.collecting.erasing -= 1;
-        self.collecting.to_erase -= 1;
-        if self.collecting.to_erase == 0 {
-            self.ftl.erased();
+    pub(super) fn complete_erase(&mut self, now: Time) {
+        self.collection.dies_erasing -= 1;
+        self.collection.dies_to_erase -= 1;
+        if self.collection.dies_to_erase == 0 {
+            self.translation_layer.erased();
         }
         // Others may have waited for their turn.
         for die in 0..self.dies.len() as u32 {
-            if self.dies[die as usize].erase_due {
-                self.serve(now, die);
+            if self.dies[die as usize].is_erase_due {
+                self.start_die_work(now, die);
             }
         }
     }

@@ -1,34 +1,37 @@
 //! Record of a flash drive's work, for repetitions that are traced.
 
 use super::*;
-use crate::flash::recorder::Recorder;
+use crate::flash::recorder::FlashRecorder;
 use diskperf_spans::{FlashLevels, TracedFlash};
 
 impl Flash {
     /// Starts to record the drive's work for [`Self::take_recorded`].
-    pub fn record(&mut self) {
-        self.recorder = Some(Box::new(Recorder::new(self.dies.len())));
+    pub fn start_recording(&mut self) {
+        self.recorder = Some(Box::new(FlashRecorder::new(self.dies.len())));
     }
 
     /// Returns the drive's recorded work since the last call, labelled with a drive number; `None`
     /// if recording is off.
     pub fn take_recorded(&mut self, now: Time, drive: u32) -> Option<TracedFlash> {
-        let levels = self.levels(now);
+        let levels = self.current_levels(now);
         let recorder = self.recorder.as_mut()?;
-        recorder.sample(now, levels);
-        let recorded = recorder.take(now);
+        recorder.add_level_sample(now, levels);
+        let recorded = recorder.take_recording(now);
         // So that the next has a state that it begins with.
-        recorder.sample(now, levels);
+        recorder.add_level_sample(now, levels);
         Some(TracedFlash {
             drive,
-            channels: self.specification.geometry.channels,
-            dies: self.specification.geometry.dies(),
+            channels: self.specification.geometry.channel_count,
+            dies: self.specification.geometry.die_count(),
             unit_bytes: UNIT_BYTES,
-            buffer_units: self.specification.buffer.map_or(0, |buffer| buffer.units),
-            kept: recorded.kept,
-            left_out: recorded.left_out,
-            complete_from: moment(recorded.complete_from),
-            levels: recorded.levels,
+            buffer_units: self
+                .specification
+                .buffer
+                .map_or(0, |buffer| buffer.unit_count),
+            kept: recorded.intervals,
+            left_out: recorded.omitted_count,
+            complete_from: moment(recorded.complete_since),
+            levels: recorded.level_samples,
         })
     }
 
@@ -36,27 +39,34 @@ impl Flash {
     pub fn recorded_bytes(&self) -> usize {
         self.recorder
             .as_ref()
-            .map_or(0, |recorder| recorder.bytes())
+            .map_or(0, |recorder| recorder.memory_bytes())
     }
 
     /// Samples the drive's fill levels if a sample is due.
     #[inline]
     pub(super) fn record_levels(&mut self, now: Time) {
-        if self.recorder.as_ref().is_some_and(|all| all.is_due(now)) {
-            let levels = self.levels(now);
+        if self
+            .recorder
+            .as_ref()
+            .is_some_and(|all| all.is_sample_due(now))
+        {
+            let levels = self.current_levels(now);
             if let Some(recorder) = &mut self.recorder {
-                recorder.sample(now, levels);
+                recorder.add_level_sample(now, levels);
             }
         }
     }
 
-    fn levels(&self, now: Time) -> FlashLevels {
-        let counted = self.counted(0);
+    fn current_levels(&self, now: Time) -> FlashLevels {
+        let counted = self.flash_traffic(0);
         FlashLevels {
             at: moment(now),
-            buffer_units: self.specification.buffer.map_or(0, |_| self.buffer.used()),
-            cache_free_units: self.ftl.cache_free_units(),
-            free_superblocks: self.ftl.free_superblocks(),
+            buffer_units: self
+                .specification
+                .buffer
+                .map_or(0, |_| self.buffer.used_units()),
+            cache_free_units: self.translation_layer.cache_free_units(),
+            free_superblocks: self.translation_layer.free_superblocks(),
             host_units: counted.host_units,
             programmed_units: counted.programmed_units(),
         }

@@ -1,13 +1,13 @@
 //! Reader of a disk's firmware overheads and host link.
 
-use super::{LONGEST_MS, read_choice_or_default};
-use crate::disk::link::{Delivery, LinkSpecification};
-use crate::disk::overheads::{After, OverheadSpecification};
+use super::{TIME_MS_MAX, read_choice_or_default};
+use crate::disk::link::{DiskLinkSpecification, ReadDelivery};
+use crate::disk::overheads::{OverheadByState, OverheadSpecification};
 use diskperf_catalogue::Reader;
 
 /// Reads the firmware overheads of commands from an entry of the catalogue.
 pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
-    let read_hit = read_after(
+    let read_hit = read_overhead_by_state(
         reader,
         ("read_hit_ms", "firmware overhead of a read hit"),
         [
@@ -16,7 +16,7 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
             "read_hit_reading_ahead_ms",
         ],
     );
-    let read_miss = read_after(
+    let read_miss = read_overhead_by_state(
         reader,
         ("read_miss_ms", "firmware overhead of a read miss"),
         [
@@ -25,7 +25,7 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
             "read_miss_reading_ahead_ms",
         ],
     );
-    let write = read_after(
+    let write = read_overhead_by_state(
         reader,
         ("write_ms", "firmware overhead of a write or flush"),
         [
@@ -35,12 +35,12 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
         ],
     );
     let sector_doc = "additional firmware overhead per sector of a write; 0 if absent";
-    let sector = reader.optional_number("write_sector_ms", 0.0..=LONGEST_MS, sector_doc);
-    let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+    let sector = reader.optional_number("write_sector_ms", 0.0..=TIME_MS_MAX, sector_doc);
+    let mut time = |key, doc| reader.milliseconds(key, 0.0..=TIME_MS_MAX, doc) as f64 / 1e6;
     OverheadSpecification {
-        read_hit,
-        read_miss,
-        write,
+        read_hit_ms: read_hit,
+        read_miss_ms: read_miss,
+        write_ms: write,
         write_sector_ms: sector.unwrap_or(0.0),
         read_completion_ms: time(
             "read_completion_ms",
@@ -55,21 +55,21 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
 
 /// Reads the overheads of one kind of command: after a read, after a write, sequential to the last
 /// command of its kind, and during read-ahead.
-fn read_after(
+fn read_overhead_by_state(
     reader: &mut Reader<'_>,
     (key, doc): (&str, &str),
     [written_key, sequential_key, ahead_key]: [&str; 3],
-) -> After {
-    let after_read_ms = reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
+) -> OverheadByState {
+    let after_read_ms = reader.milliseconds(key, 0.0..=TIME_MS_MAX, doc) as f64 / 1e6;
     let mut time = |key: &str, doc: &str| {
-        let time = reader.optional_milliseconds(key, 0.0..=LONGEST_MS, doc);
+        let time = reader.optional_milliseconds(key, 0.0..=TIME_MS_MAX, doc);
         time.map(|ns| ns as f64 / 1e6)
     };
     let after_write = time(
         written_key,
         &format!("{doc} after a write; as after a read if absent"),
     );
-    After {
+    OverheadByState {
         after_read_ms,
         after_write_ms: after_write.unwrap_or(after_read_ms),
         sequential_ms: time(
@@ -86,7 +86,7 @@ fn read_after(
 }
 
 /// Reads the parameters of the host link from an entry of the catalogue.
-pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
+pub(super) fn read_link(reader: &mut Reader<'_>) -> DiskLinkSpecification {
     let rate = 1000..=1_000_000_000_000;
     let bytes_per_s = reader.integer(
         "link_bytes_per_s",
@@ -97,50 +97,50 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
     let written = reader.optional_integer("link_write_bytes_per_s", rate, write_doc);
     let overhead = reader.milliseconds(
         "link_overhead_ms",
-        0.0..=LONGEST_MS,
+        0.0..=TIME_MS_MAX,
         "overhead of each transfer over the host link",
     );
     let again = reader.optional_number(
         "link_reconnect_ms",
-        0.0..=LONGEST_MS,
+        0.0..=TIME_MS_MAX,
         "time to reconnect to the bus (arbitration and reselection), for reads with link_reads=reconnected and writes without link_holds_writes; 0 if absent",
     );
-    LinkSpecification {
+    DiskLinkSpecification {
         bytes_per_s,
         write_bytes_per_s: written.map(|rate| rate as f64),
         overhead_ms: overhead as f64 / 1e6,
         reconnect_ms: again.unwrap_or(0.0),
-        holds_writes: reader.is_readable("link_holds_writes")
+        disconnects_for_writes: reader.is_readable("link_holds_writes")
             && reader.flag(
                 "link_holds_writes",
                 "whether a write transfers its data without the reconnect time of link_reconnect_ms",
             ),
-        delivery: read_delivery(reader),
+        read_delivery: read_delivery(reader),
     }
 }
 
-const LINK_READ_SHARE: &str = "link_read_share";
+const LINK_READ_SHARE_KEY: &str = "link_read_share";
 
-fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
+fn read_delivery(reader: &mut Reader<'_>) -> ReadDelivery {
     let deliveries = [
-        ("in_pieces", Delivery::WhileReading),
-        ("held", Delivery::Held),
-        ("reconnected", Delivery::Reconnected { share: 0.0 }),
+        ("in_pieces", ReadDelivery::WhileReading),
+        ("held", ReadDelivery::HeldUntilComplete),
+        ("reconnected", ReadDelivery::Reconnected { share: 0.0 }),
     ];
     let doc = "host link during a read: shared with other commands (in_pieces: SATA, SAS), held from the start of the read (held), or released and reconnected (reconnected); in_pieces if absent";
     let delivery = read_choice_or_default(reader, "link_reads", &deliveries, doc);
     let share_doc = "share of a read's sectors read from the medium when the drive reconnects to the bus; only with link_reads=reconnected";
     match (
         delivery,
-        reader.optional_number(LINK_READ_SHARE, 0.0..=1.0, share_doc),
+        reader.optional_number(LINK_READ_SHARE_KEY, 0.0..=1.0, share_doc),
     ) {
-        (Delivery::Reconnected { .. }, share) => Delivery::Reconnected {
+        (ReadDelivery::Reconnected { .. }, share) => ReadDelivery::Reconnected {
             share: share.unwrap_or(0.0),
         },
         (other, None) => other,
         (other, Some(_)) => {
             let message = "only `link_reads=\"reconnected\"` uses it";
-            reader.fail_with_choices(LINK_READ_SHARE, message, "absent with others");
+            reader.fail_with_choices(LINK_READ_SHARE_KEY, message, "absent with others");
             other
         }
     }

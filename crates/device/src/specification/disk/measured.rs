@@ -1,7 +1,7 @@
 //! Reader of measured disks, as `diskperf import` writes them: zones or extents, skews and defects,
 //! and tables of seek times.
 
-use super::LONGEST_MS;
+use super::TIME_MS_MAX;
 use crate::disk::layout::{
     CYLINDERS_MAX, ExtentSpecification, LayoutSpecification, SECTORS_PER_TRACK_MAX, SURFACES_MAX,
     Sparing, TrackOrder, ZoneSpecification,
@@ -11,48 +11,45 @@ use diskperf_catalogue::Reader;
 use std::ops::RangeInclusive;
 
 /// Key of the table of zones, which replaces data-sheet values.
-pub(super) const ZONE_TABLE: &str = "zone_table";
-/// Key of the table of extents, which replaces zones.
-pub(super) const EXTENT_TABLE: &str = "extent_table";
+pub(super) const ZONE_TABLE_KEY: &str = "zone_table";
+pub(super) const EXTENT_TABLE_KEY: &str = "extent_table";
 
-/// Key of the table of write seek times.
-pub(super) const WRITE_SEEK_TABLE: &str = "write_seek_table";
+pub(super) const WRITE_SEEK_TABLE_KEY: &str = "write_seek_table";
 
-/// Tests whether an entry has a measured layout.
-pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
-    reader.is_readable(ZONE_TABLE) || reader.is_readable(EXTENT_TABLE)
+pub(super) fn has_measured_layout(reader: &Reader<'_>) -> bool {
+    reader.is_readable(ZONE_TABLE_KEY) || reader.is_readable(EXTENT_TABLE_KEY)
 }
 
-type Columns = Vec<(&'static str, RangeInclusive<f64>)>;
+type TableColumns = Vec<(&'static str, RangeInclusive<f64>)>;
 
-const CYLINDER: RangeInclusive<f64> = 0.0..=(CYLINDERS_MAX - 1) as f64;
-const PER_TRACK: RangeInclusive<f64> = 1.0..=SECTORS_PER_TRACK_MAX as f64;
-const ANGLE_REV: RangeInclusive<f64> = -1e6..=1e6;
-const SECTOR: RangeInclusive<f64> = 0.0..=1e15;
+const CYLINDER_RANGE: RangeInclusive<f64> = 0.0..=(CYLINDERS_MAX - 1) as f64;
+const SECTORS_PER_TRACK_RANGE: RangeInclusive<f64> = 1.0..=SECTORS_PER_TRACK_MAX as f64;
+const ANGLE_REV_RANGE: RangeInclusive<f64> = -1e6..=1e6;
+const SECTOR_RANGE: RangeInclusive<f64> = 0.0..=1e15;
 
-fn zone_columns() -> Columns {
+fn list_zone_columns() -> TableColumns {
     vec![
-        ("first cylinder", CYLINDER),
-        ("last cylinder", CYLINDER),
-        ("sectors per track", PER_TRACK),
-        ("origin in revolutions", ANGLE_REV),
-        ("track skew in revolutions", ANGLE_REV),
-        ("cylinder skew in revolutions", ANGLE_REV),
-        ("range skew in revolutions", ANGLE_REV),
-        ("dead sectors", SECTOR),
-        ("spares", SECTOR),
+        ("first cylinder", CYLINDER_RANGE),
+        ("last cylinder", CYLINDER_RANGE),
+        ("sectors per track", SECTORS_PER_TRACK_RANGE),
+        ("origin in revolutions", ANGLE_REV_RANGE),
+        ("track skew in revolutions", ANGLE_REV_RANGE),
+        ("cylinder skew in revolutions", ANGLE_REV_RANGE),
+        ("range skew in revolutions", ANGLE_REV_RANGE),
+        ("dead sectors", SECTOR_RANGE),
+        ("spares", SECTOR_RANGE),
     ]
 }
 
-fn extent_columns() -> Columns {
+fn list_extent_columns() -> TableColumns {
     vec![
-        ("first sector", SECTOR),
-        ("sectors", PER_TRACK),
-        ("cylinder", CYLINDER),
+        ("first sector", SECTOR_RANGE),
+        ("sectors", SECTORS_PER_TRACK_RANGE),
+        ("cylinder", CYLINDER_RANGE),
         ("head", 0.0..=f64::from(SURFACES_MAX - 1)),
         ("first slot", 0.0..=f64::from(SECTORS_PER_TRACK_MAX - 1)),
-        ("sectors per track", PER_TRACK),
-        ("start in revolutions", ANGLE_REV),
+        ("sectors per track", SECTORS_PER_TRACK_RANGE),
+        ("start in revolutions", ANGLE_REV_RANGE),
     ]
 }
 
@@ -61,13 +58,13 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let heads = 1..=u64::from(SURFACES_MAX);
     let surfaces = reader.integer("heads", heads, "heads, one per recording surface") as u32;
     let zones = reader.rows(
-        ZONE_TABLE,
-        &zone_columns(),
+        ZONE_TABLE_KEY,
+        &list_zone_columns(),
         "recording zones, from the outermost inward",
     );
     let extents = reader.rows(
-        EXTENT_TABLE,
-        &extent_columns(),
+        EXTENT_TABLE_KEY,
+        &list_extent_columns(),
         "extents of consecutive sectors on a track, in order of their first sector",
     );
     let last = zones.iter().map(|row| row[1]);
@@ -78,16 +75,16 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
         least..=u64::from(CYLINDERS_MAX),
         "cylinders that the arm can reach; those of the table if absent",
     );
-    let mut zones: Vec<ZoneSpecification> = zones.iter().map(|row| zone(row)).collect();
+    let mut zones: Vec<ZoneSpecification> = zones.iter().map(|row| parse_zone(row)).collect();
     read_defects(reader, &mut zones);
     let layout = LayoutSpecification {
-        surfaces,
-        cylinders: cylinders.unwrap_or(least) as u32,
-        order: read_order(reader),
+        surface_count: surfaces,
+        cylinder_count: cylinders.unwrap_or(least) as u32,
+        track_order: read_order(reader),
         sparing: read_sparing(reader),
         zones,
-        extents: extents.iter().map(|row| extent(row)).collect(),
-        sectors: reader.optional_integer(
+        extents: extents.iter().map(|row| parse_extent(row)).collect(),
+        sector_count: reader.optional_integer(
             "medium_sectors",
             1..=1 << 48,
             "sectors that hosts can address; all sectors of the table if absent",
@@ -97,16 +94,16 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
         Ok(_) => layout,
         Err(error) => {
             let key = match layout.extents.is_empty() {
-                true => ZONE_TABLE,
-                false => EXTENT_TABLE,
+                true => ZONE_TABLE_KEY,
+                false => EXTENT_TABLE_KEY,
             };
             reader.fail(key, &error.to_string());
-            super::one_sector()
+            super::placeholder_layout()
         }
     }
 }
 
-fn zone(row: &[f64]) -> ZoneSpecification {
+fn parse_zone(row: &[f64]) -> ZoneSpecification {
     ZoneSpecification {
         first_cylinder: row[0] as u32,
         last_cylinder: row[1] as u32,
@@ -116,15 +113,15 @@ fn zone(row: &[f64]) -> ZoneSpecification {
         cylinder_skew_rev: row[5],
         range_skew_rev: row[6],
         dead_sectors: row[7] as u64,
-        spares: row[8] as u64,
+        spare_sectors: row[8] as u64,
         ..ZoneSpecification::default()
     }
 }
 
-fn extent(row: &[f64]) -> ExtentSpecification {
+fn parse_extent(row: &[f64]) -> ExtentSpecification {
     ExtentSpecification {
         first_sector: row[0] as u64,
-        sectors: row[1] as u32,
+        sector_count: row[1] as u32,
         cylinder: row[2] as u32,
         head: row[3] as u32,
         first_slot: row[4] as u32,
@@ -133,20 +130,19 @@ fn extent(row: &[f64]) -> ExtentSpecification {
     }
 }
 
-/// Reads slips and defects, each with the index of its zone.
 fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
     const ZONES_MAX: f64 = 1e6;
     let slips = reader.rows(
         "slip_table",
-        &[("zone", 0.0..=ZONES_MAX), ("slip", SECTOR)],
+        &[("zone", 0.0..=ZONES_MAX), ("slip", SECTOR_RANGE)],
         "slipped sectors, or slipped tracks where spares are tracks, each with the number of its zone",
     );
     let defects = reader.rows(
         "defect_table",
         &[
             ("zone", 0.0..=ZONES_MAX),
-            ("defect", SECTOR),
-            ("replacement", SECTOR),
+            ("defect", SECTOR_RANGE),
+            ("replacement", SECTOR_RANGE),
         ],
         "defective sectors, or tracks where spares are tracks, each with the number of its zone and its replacement",
     );
@@ -160,10 +156,10 @@ fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
         }
     }
     for row in slips {
-        zones[row[0] as usize].slips.push(row[1] as u64);
+        zones[row[0] as usize].slipped_sectors.push(row[1] as u64);
     }
     for row in defects {
-        let defects = &mut zones[row[0] as usize].defects;
+        let defects = &mut zones[row[0] as usize].remapped_defects;
         defects.push((row[1] as u64, row[2] as u64));
     }
 }
@@ -185,7 +181,7 @@ fn read_order(reader: &mut Reader<'_>) -> TrackOrder {
 }
 
 /// Names of sparing schemes. The scheme `range` needs the number of cylinders in addition.
-const SPARINGS: [(&str, Sparing); 11] = [
+const SPARING_NAMES: [(&str, Sparing); 11] = [
     ("none", Sparing::None),
     ("tracks", Sparing::Tracks),
     ("cylinder_end", Sparing::CylinderEnd),
@@ -205,7 +201,7 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
     }
     match reader.choice(
         "sparing",
-        &SPARINGS,
+        &SPARING_NAMES,
         "sparing scheme: location of the spare sectors",
     ) {
         Sparing::Range { .. } => Sparing::Range {
@@ -222,7 +218,7 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
 /// Reads the seek times of writes, if they differ from those of reads.
 pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let doc = "measured seek times of writes, without settle time, by ascending distance; as for reads if absent";
-    let key = WRITE_SEEK_TABLE;
+    let key = WRITE_SEEK_TABLE_KEY;
     reader
         .is_readable(key)
         .then(|| read_table(reader, key, doc))
@@ -231,7 +227,7 @@ pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecificati
 fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecification {
     let columns = [
         ("cylinders", 1.0..=f64::from(CYLINDERS_MAX)),
-        ("ms", 0.0..=LONGEST_MS),
+        ("ms", 0.0..=TIME_MS_MAX),
     ];
     let rows = reader.rows(key, &columns, doc);
     let points = rows.iter().map(|row| (row[0] as u32, row[1]));
@@ -242,7 +238,7 @@ fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecificatio
 
 /// Reads seek times in another form than the three data-sheet times; `None` if the entry has none.
 pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
-    let time = -LONGEST_MS..=LONGEST_MS;
+    let time = -TIME_MS_MAX..=TIME_MS_MAX;
     if reader.is_readable("seek_table") {
         let doc = "measured seek times, by ascending distance; interpolated linearly";
         return Some(read_table(reader, "seek_table", doc));
@@ -250,7 +246,7 @@ pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     if reader.is_readable("seek_constant_ms") {
         let time_ms = reader.number(
             "seek_constant_ms",
-            0.0..=LONGEST_MS,
+            0.0..=TIME_MS_MAX,
             "seek time at every distance",
         );
         return Some(SeekSpecification::Constant { time_ms });

@@ -1,29 +1,29 @@
 //! Reader of a disk's scheduling policy from the catalogue.
 
 use super::read_choice_or_default;
-use crate::disk::queue::{Distance, Policy, QueueSpecification};
+use crate::disk::queue::{DistanceMeasure, QueuePolicy, QueueSpecification};
 use diskperf_catalogue::Reader;
 
 /// Default share of the stroke that V-SCAN adds against the arm's direction. Geist and Daniel 1987
 /// recommend it.
-pub const V_SCAN_SHARE: f64 = 0.2;
+pub const V_SCAN_SHARE_DEFAULT: f64 = 0.2;
 /// Default credit of aged SPTF for each second in the queue, in ms of positioning time. No manual
 /// prints one; this is the length of a long positioning.
-pub const AGED_SPTF_MS_PER_S: f64 = 20.0;
+pub const AGED_SPTF_MS_PER_S_DEFAULT: f64 = 20.0;
 
 const V_SCAN_SHARE_KEY: &str = "v_scan_share";
 const AGED_SPTF_KEY: &str = "aged_sptf_ms_per_s";
 
 /// Reads the scheduling of the arm from an entry of the catalogue.
-pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
+pub(super) fn read_queue(reader: &mut Reader<'_>) -> QueueSpecification {
     let policies = [
-        ("fcfs", Order::Plain(Policy::Fcfs)),
-        ("sstf", Order::Plain(Policy::Sstf)),
-        ("look", Order::Plain(Policy::Look)),
-        ("c_look", Order::Plain(Policy::CLook)),
-        ("v_scan", Order::VScan),
-        ("sptf", Order::Plain(Policy::Sptf)),
-        ("aged_sptf", Order::AgedSptf),
+        ("fcfs", PolicyChoice::Plain(QueuePolicy::Fcfs)),
+        ("sstf", PolicyChoice::Plain(QueuePolicy::Sstf)),
+        ("look", PolicyChoice::Plain(QueuePolicy::Look)),
+        ("c_look", PolicyChoice::Plain(QueuePolicy::CLook)),
+        ("v_scan", PolicyChoice::VScan),
+        ("sptf", PolicyChoice::Plain(QueuePolicy::Sptf)),
+        ("aged_sptf", PolicyChoice::AgedSptf),
     ];
     let order = reader.choice(
         "queue_policy",
@@ -41,26 +41,28 @@ pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
         "credit of aged_sptf for each second in the queue, in ms of positioning time; 20 if absent (a long positioning: no manual states a value)",
     );
     let policy = match (order, share, ms_per_s) {
-        (Order::Plain(_) | Order::AgedSptf, Some(_), _) => {
-            refused(reader, V_SCAN_SHARE_KEY, "v_scan")
+        (PolicyChoice::Plain(_) | PolicyChoice::AgedSptf, Some(_), _) => {
+            refuse_key(reader, V_SCAN_SHARE_KEY, "v_scan")
         }
-        (Order::Plain(_) | Order::VScan, _, Some(_)) => refused(reader, AGED_SPTF_KEY, "aged_sptf"),
-        (Order::Plain(policy), None, None) => policy,
-        (Order::VScan, share, None) => Policy::VScan {
-            share: share.unwrap_or(V_SCAN_SHARE),
+        (PolicyChoice::Plain(_) | PolicyChoice::VScan, _, Some(_)) => {
+            refuse_key(reader, AGED_SPTF_KEY, "aged_sptf")
+        }
+        (PolicyChoice::Plain(policy), None, None) => policy,
+        (PolicyChoice::VScan, share, None) => QueuePolicy::VScan {
+            share: share.unwrap_or(V_SCAN_SHARE_DEFAULT),
         },
-        (Order::AgedSptf, None, ms_per_s) => Policy::AgedSptf {
-            ms_per_s: ms_per_s.unwrap_or(AGED_SPTF_MS_PER_S),
+        (PolicyChoice::AgedSptf, None, ms_per_s) => QueuePolicy::AgedSptf {
+            ms_per_s: ms_per_s.unwrap_or(AGED_SPTF_MS_PER_S_DEFAULT),
         },
     };
     QueueSpecification {
-        policy,
-        distance: read_choice_or_default(
+        order: policy,
+        distance_measure: read_choice_or_default(
             reader,
             "queue_distance",
             &[
-                ("cylinder", Distance::Cylinder),
-                ("sector", Distance::Sector),
+                ("cylinder", DistanceMeasure::Cylinder),
+                ("sector", DistanceMeasure::Sector),
             ],
             "unit in which the queue policy measures distances",
         ),
@@ -76,15 +78,15 @@ pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
 
 /// Scheduling policy, without a parameter that has its own key.
 #[derive(Clone, Copy)]
-enum Order {
-    Plain(Policy),
+enum PolicyChoice {
+    Plain(QueuePolicy),
     VScan,
     AgedSptf,
 }
 
 /// Reports a parameter that belongs to another policy, and returns a placeholder policy.
-fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
+fn refuse_key(reader: &mut Reader<'_>, key: &str, policy: &str) -> QueuePolicy {
     let message = format!("only `queue_policy=\"{policy}\"` uses it");
     reader.fail_with_choices(key, &message, "absent with other policies");
-    Policy::Fcfs
+    QueuePolicy::Fcfs
 }

@@ -4,7 +4,10 @@ use crate::disk::shingled::ShingledSpecification;
 use diskperf_catalogue::Reader;
 
 /// Reads the bands and the media cache of a shingled drive; `None` for other drives.
-pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<ShingledSpecification> {
+pub(super) fn read_shingled(
+    reader: &mut Reader<'_>,
+    medium_bytes: u32,
+) -> Option<ShingledSpecification> {
     if !reader.is_readable("band_bytes") {
         return None;
     }
@@ -49,10 +52,10 @@ pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<Shingle
         / 1e6;
     Some(ShingledSpecification {
         band_sectors: band_sectors as u32,
-        cache_sectors,
-        map_extents: map_extents as u32,
-        idle_ms,
-        stream_sectors: stream_sectors as u32,
-        step_sectors: step_sectors as u32,
+        media_cache_sectors: cache_sectors,
+        map_extents_max: map_extents as u32,
+        cleaning_idle_ms: idle_ms,
+        stream_sectors_min: stream_sectors as u32,
+        cleaning_step_sectors: step_sectors as u32,
     })
 }

@@ -26,7 +26,7 @@ impl Logs {
     ) -> Result<Self, LaboratoryError> {
         let faults = match &arguments.fault_log {
             Some(path) => {
-                let output = Output::open_beside_table("--fault-log", path)?.begin(true)?;
+                let output = Output::open_beside_table("--fault-log", path)?.open_writer(true)?;
                 Some((FaultLog::new(output), path.clone()))
             }
             None => None,
@@ -34,8 +34,8 @@ impl Logs {
         let trace = match &arguments.record {
             Some(path) => {
                 let output = Output::open_beside_table("--record", path)?;
-                let output = output.new_unless(arguments.force, path)?;
-                let output = output.begin(arguments.force)?;
+                let output = output.require_new(arguments.force, path)?;
+                let output = output.open_writer(arguments.force)?;
                 let recorder =
                     ServedTraceRecorder::create(output, &arguments.drive, served.size_bytes);
                 let recorder = recorder.map_err(|error| failed("--record", path, &error))?;
@@ -93,5 +93,5 @@ impl Logs {
 
 fn failed(option: &str, path: &Path, error: &io::Error) -> LaboratoryError {
     let path = path.display();
-    LaboratoryError::Work(format!("{option} {path}: cannot be written: {error}"))
+    LaboratoryError::Workload(format!("{option} {path}: cannot be written: {error}"))
 }

@@ -59,7 +59,7 @@ impl ServeProgress {
     }
 
     /// Shows the present state, on a terminal.
-    pub(super) fn show(&mut self, served: &Served) {
+    pub(super) fn update(&mut self, served: &Served) {
         if !self.shown.is_shown() {
             return;
         }

@@ -1,6 +1,6 @@
 //! Which repetition is explained, and what is said of the others.
 
-use super::{disagreeing, lost, watched};
+use super::{describe_disagreement, describe_lost_events, find_watched_repetition};
 use diskperf_timeline::block::TimedPart;
 use diskperf_timeline::{
     BlockTrace, CacheMode, Nanoseconds, ProgramResult, Protocol, Repetition, Statistic,
@@ -59,7 +59,7 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
     let result = result(&[1, 10, 20, 30]);
     let mut traces = vec![trace(1, 9), trace(10, 0), trace(20, 3), trace(30, 0)];
     let elapsed = |traces: &[Option<BlockTrace>]| {
-        let found = watched(&result, traces, &[]);
+        let found = find_watched_repetition(&result, traces, &[]);
         found.map(|(account, repetition, _)| {
             assert_eq!(account.elapsed, repetition.elapsed());
             account.elapsed.0 / 1_000_000
@@ -70,7 +70,7 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
         Some(10),
         "the middle one of two is the first"
     );
-    let said = lost(&result, &traces).unwrap();
+    let said = describe_lost_events(&result, &traces).unwrap();
     assert!(
         said.contains("1 of 3 repetitions lost 3 events") && said.contains("--size"),
         "{said}"
@@ -78,7 +78,7 @@ fn a_repetition_that_lost_events_is_told_and_not_explained() {
     traces[2] = trace(20, 0);
     assert_eq!(elapsed(&traces), Some(20));
     assert_eq!(
-        lost(&result, &traces),
+        describe_lost_events(&result, &traces),
         None,
         "the discarded one is nobody's"
     );
@@ -94,17 +94,20 @@ fn a_repetition_whose_events_are_contradicted_is_told_and_not_explained() {
     let mut result = result(&[1, 10, 20, 30]);
     let traces = vec![trace(1, 0), trace(10, 0), trace(20, 0), trace(30, 0)];
     let elapsed = |result: &ProgramResult| {
-        let found = watched(result, &traces, &[]);
+        let found = find_watched_repetition(result, &traces, &[]);
         found.map(|(account, ..)| account.elapsed.0 / 1_000_000)
     };
     assert_eq!(
-        (elapsed(&result), disagreeing(&result, &traces)),
+        (elapsed(&result), describe_disagreement(&result, &traces)),
         (Some(20), None)
     );
     let mut contradict = |number: usize, cpu_ms| {
         let worker = &mut result.repetitions[number].workers[0];
         worker.cpu = Nanoseconds::from_millis(cpu_ms);
-        (elapsed(&result), disagreeing(&result, &traces).unwrap())
+        (
+            elapsed(&result),
+            describe_disagreement(&result, &traces).unwrap(),
+        )
     };
     let (middle, said) = contradict(2, 2);
     assert_eq!(middle, Some(10));

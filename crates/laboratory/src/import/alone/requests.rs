@@ -7,7 +7,7 @@ use std::path::Path;
 const BLOCK_BYTES: u64 = 512;
 /// Maximum share of requests that may be issued before the previous one completes. A drive with
 /// several requests in flight shows no service times.
-const OVERLAPPING_MAX: f64 = 0.01;
+const OVERLAPPING_SHARE_MAX: f64 = 0.01;
 
 /// Reports whether a file is a trace, by its name. Files of drives have other names.
 pub(in super::super) fn is_trace(file: &Path) -> bool {
@@ -31,16 +31,16 @@ pub(super) fn read(file: &Path) -> Result<Vec<ValidationRequest>, String> {
     });
     let content = content.map_err(|error| refused(error.to_string()))?;
     match String::from_utf8(content) {
-        Ok(text) if is_validate(&text) => {
+        Ok(text) if is_validate_format(&text) => {
             trace::parse(&name, &text).map_err(|errors| errors.to_string())
         }
-        Ok(text) => recorded(&name, text.into_bytes()),
-        Err(error) => recorded(&name, error.into_bytes()),
+        Ok(text) => read_recording(&name, text.into_bytes()),
+        Err(error) => read_recording(&name, error.into_bytes()),
     }
 }
 
 /// Reports whether the first line has the closed-loop format: an operation, a word, and numbers.
-fn is_validate(text: &str) -> bool {
+fn is_validate_format(text: &str) -> bool {
     let fields: Vec<&str> = text
         .lines()
         .next()
@@ -53,7 +53,7 @@ fn is_validate(text: &str) -> bool {
         && fields[2..].iter().filter(|field| is_number(field)).count() == 4
 }
 
-fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<ValidationRequest>, String> {
+fn read_recording(name: &str, content: Vec<u8>) -> Result<Vec<ValidationRequest>, String> {
     let input = Box::new(std::io::Cursor::new(content));
     let refused = |why: &str| format!("{name}: {why}");
     let reader = TraceReader::open(name, input, &ReadOptions::default());
@@ -88,7 +88,7 @@ fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<ValidationRequest>, Stri
         });
         completed_ns = done_ns.max(completed_ns);
     }
-    if overlapping as f64 > OVERLAPPING_MAX * requests.len() as f64 {
+    if overlapping as f64 > OVERLAPPING_SHARE_MAX * requests.len() as f64 {
         return Err(refused(
             "its requests overlap, and only single requests show service times: record a job with iodepth 1",
         ));

@@ -3,7 +3,7 @@
 use diskperf_battery::Program;
 use diskperf_battery::program::nearest;
 use diskperf_models::LaboratoryError;
-use diskperf_models::tune::over::Over;
+use diskperf_models::tune::over::OverOption;
 use diskperf_system::host::ReadAhead;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::is_root;
@@ -20,14 +20,14 @@ const PROGRAM_KEYS: [&str; 4] = [
     "program.checkers",
 ];
 
-const DIRECT: &str = "direct";
-const READ_AHEAD: &str = "read_ahead";
+const DIRECT_KEY: &str = "direct";
+const READ_AHEAD_KEY: &str = "read_ahead";
 
-const OPTION: &str = "--change-device-settings";
+const CHANGE_SETTINGS_OPTION: &str = "--change-device-settings";
 
 /// A setting that a search on real storage may vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Varied {
+pub(super) enum VariedKey {
     /// A parameter of the program, by its path.
     Program(String),
     /// O_DIRECT, with the values 0 and 1.
@@ -42,9 +42,12 @@ fn device_path(key: QueueKey) -> String {
     format!("device.{}", key.name())
 }
 
-impl Varied {
+impl VariedKey {
     /// Returns the setting that an `--over` option varies.
-    pub(super) fn of(over: &Over, device_settings: bool) -> Result<Self, LaboratoryError> {
+    pub(super) fn from_over(
+        over: &OverOption,
+        device_settings: bool,
+    ) -> Result<Self, LaboratoryError> {
         let path = over.path.as_str();
         let whole = format!("program.{path}");
         let mut of_programs = [path, &whole].into_iter();
@@ -57,7 +60,7 @@ impl Varied {
         {
             if !device_settings {
                 return Err(LaboratoryError::Request(format!(
-                    "--over {path} changes the disk for all its users: add {OPTION} to allow that; it is put back at the end"
+                    "--over {path} changes the disk for all its users: add {CHANGE_SETTINGS_OPTION} to allow that; it is put back at the end"
                 )));
             }
             if !is_root() {
@@ -68,14 +71,14 @@ impl Varied {
             return Ok(Self::Device(key));
         }
         match path {
-            DIRECT => Ok(Self::Direct),
-            READ_AHEAD => Ok(Self::ReadAhead),
-            _ => Err(refused(path)),
+            DIRECT_KEY => Ok(Self::Direct),
+            READ_AHEAD_KEY => Ok(Self::ReadAhead),
+            _ => Err(unknown_key_error(path)),
         }
     }
 
     /// Verifies that a varied setting accepts a value.
-    pub(super) fn check(
+    pub(super) fn check_value(
         &self,
         value: &str,
         settings: &DeviceSettings,
@@ -85,15 +88,19 @@ impl Varied {
             Self::Program(_) => Ok(()),
             Self::Direct if ["0", "1"].contains(&value) => Ok(()),
             Self::Direct => Err(LaboratoryError::Request(format!(
-                "--over {DIRECT}: `{value}` is neither 0 nor 1"
+                "--over {DIRECT_KEY}: `{value}` is neither 0 nor 1"
             ))),
-            Self::ReadAhead => read_ahead(value).map(drop),
-            Self::Device(key) => settings.check(*key, value),
+            Self::ReadAhead => parse_read_ahead(value).map(drop),
+            Self::Device(key) => settings.check_value(*key, value),
         }
     }
 
     /// Returns the value that the setting has outside the search, if it is known.
-    pub(super) fn own(&self, fixed: &Experiment, settings: &DeviceSettings) -> Option<String> {
+    pub(super) fn today_value(
+        &self,
+        fixed: &Experiment,
+        settings: &DeviceSettings,
+    ) -> Option<String> {
         match self {
             Self::Program(path) => {
                 let set = fixed.settings.iter().rfind(|set| set.path == *path);
@@ -105,35 +112,35 @@ impl Varied {
             }
             Self::Direct => Some("0".to_owned()),
             Self::ReadAhead => Some(ReadAhead::default().name().to_owned()),
-            Self::Device(key) => settings.own(*key),
+            Self::Device(key) => settings.today_value(*key),
         }
     }
 }
 
-fn refused(path: &str) -> LaboratoryError {
+fn unknown_key_error(path: &str) -> LaboratoryError {
     let device = QueueKey::ALL.map(device_path);
     let allowed: Vec<&str> = PROGRAM_KEYS
         .into_iter()
-        .chain([DIRECT, READ_AHEAD])
+        .chain([DIRECT_KEY, READ_AHEAD_KEY])
         .chain(device.iter().map(String::as_str))
         .collect();
     let meant = nearest(path, allowed.iter().copied());
     LaboratoryError::Request(format!(
-        "--over {path}: on real storage only what is safe is varied: {} (the last two with {OPTION}){}",
+        "--over {path}: on real storage only what is safe is varied: {} (the last two with {CHANGE_SETTINGS_OPTION}){}",
         allowed.join(", "),
         meant.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
     ))
 }
 
 /// Parses the name of an advice for posix_fadvise.
-pub(super) fn read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
+pub(super) fn parse_read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
     let names = ReadAhead::ALL.map(ReadAhead::name);
     ReadAhead::ALL
         .into_iter()
         .find(|one| one.name() == value)
         .ok_or_else(|| {
             LaboratoryError::Request(format!(
-                "--over {READ_AHEAD}: `{value}` is none of {}",
+                "--over {READ_AHEAD_KEY}: `{value}` is none of {}",
                 names.join(", ")
             ))
         })
@@ -143,16 +150,16 @@ pub(super) fn read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
 /// whatever the reason.
 #[derive(Debug, Default)]
 pub(super) struct DeviceSettings {
-    held: Option<HeldQueue>,
+    held_queue: Option<HeldQueue>,
     notes: Vec<String>,
 }
 
 impl DeviceSettings {
     /// Takes the settings of the disk below a path. No other search can vary them meanwhile.
-    pub(super) fn of(varied: &[Varied], target: &Path) -> Result<Self, LaboratoryError> {
+    pub(super) fn open(varied: &[VariedKey], target: &Path) -> Result<Self, LaboratoryError> {
         let mut keys = Vec::new();
         for key in varied {
-            if let Varied::Device(key) = key {
+            if let VariedKey::Device(key) = key {
                 keys.push(*key);
             }
         }
@@ -166,14 +173,14 @@ impl DeviceSettings {
                 target.display()
             ))
         };
-        let disk = disk_of(target, &keys).map_err(failed)?;
+        let disk = find_disk(target, &keys).map_err(failed)?;
         let (held, left) =
             HeldQueue::take(&disk, &keys).map_err(|error| failed(error.to_string()))?;
         let said = |left: PutBack| {
             format!("{left}: put back first, because a killed search had left it changed")
         };
         Ok(Self {
-            held: Some(held),
+            held_queue: Some(held),
             notes: left.into_iter().map(said).collect(),
         })
     }
@@ -183,12 +190,12 @@ impl DeviceSettings {
         &self.notes
     }
 
-    fn own(&self, key: QueueKey) -> Option<String> {
-        self.held.as_ref()?.was(key).map(str::to_owned)
+    fn today_value(&self, key: QueueKey) -> Option<String> {
+        self.held_queue.as_ref()?.was(key).map(str::to_owned)
     }
 
-    fn check(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
-        let Some(held) = &self.held else {
+    fn check_value(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
+        let Some(held) = &self.held_queue else {
             return Ok(());
         };
         let failed =
@@ -196,8 +203,8 @@ impl DeviceSettings {
         held.queue().check(key, value).map_err(failed)
     }
 
-    pub(super) fn set(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
-        let Some(held) = &self.held else {
+    pub(super) fn set_value(&self, key: QueueKey, value: &str) -> Result<(), LaboratoryError> {
+        let Some(held) = &self.held_queue else {
             return Ok(());
         };
         held.queue().set(key, value).map_err(|error| match error {
@@ -207,8 +214,8 @@ impl DeviceSettings {
     }
 
     /// Resets all settings to their original values for the next point.
-    pub(super) fn as_they_were(&self) -> Result<(), LaboratoryError> {
-        match &self.held {
+    pub(super) fn restore(&self) -> Result<(), LaboratoryError> {
+        match &self.held_queue {
             Some(held) => held.as_they_were().map_err(LaboratoryError::work),
             None => Ok(()),
         }
@@ -217,7 +224,7 @@ impl DeviceSettings {
     /// Restores all settings at the end of the search. Returns a description of the fault on
     /// failure.
     pub(super) fn put_back(&mut self) -> Result<(), String> {
-        let Some(held) = self.held.take() else {
+        let Some(held) = self.held_queue.take() else {
             return Ok(());
         };
         held.put_back().map_err(|error| {
@@ -227,7 +234,7 @@ impl DeviceSettings {
 }
 
 /// Returns the single disk whose queue has these settings for the target.
-fn disk_of(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
+fn find_disk(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
     let mut only: Option<BlockDevice> = None;
     for key in keys {
         let disks = match key {

@@ -5,10 +5,10 @@
 //! not in its first slot.
 
 use diskperf_device::disk::layout::{
-    HeadGroups as LayoutHeadGroups, Layout, LayoutError, LayoutSpecification, Place, Run, Sparing,
-    TrackOrder, ZoneSpecification,
+    HeadGroups as LayoutHeadGroups, Layout, LayoutError, LayoutSpecification, SectorPosition,
+    SectorRun, Sparing, TrackOrder, ZoneSpecification,
 };
-use diskperf_device::disk::spindle::Turn;
+use diskperf_device::disk::spindle::RotationAngle;
 use std::ops::Range;
 
 /// Low-level format of a disk drive. Skews are in slots, the sector positions of a track.
@@ -119,7 +119,9 @@ impl GeometryError {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Interleave => "interleave",
-            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyondEnd(_) => "slipped_sectors",
+            Self::Layout(LayoutError::ZoneFull { .. }) | Self::SlippedBeyondEnd(_) => {
+                "slipped_sectors"
+            }
             Self::Zones | Self::Layout(_) => "zones",
             Self::RevectoredBeyondEnd(_)
             | Self::ReplacementConflict(_)
@@ -177,7 +179,7 @@ impl Geometry {
         slipped.sort_unstable();
         slipped.dedup();
         let layout = format.layout(&slipped)?;
-        let arcs = Turn::of_revolutions(-format.index_gap_share).0;
+        let arcs = RotationAngle::from_revolutions(-format.index_gap_share).0;
         let has_index_gap = arcs > 0;
         let arcs = if has_index_gap { arcs } else { u64::MAX };
         let tracks = |zone: &Zone| Tracks {
@@ -259,12 +261,12 @@ impl Geometry {
 
     /// Number of cylinders of the drive.
     pub fn cylinders(&self) -> u32 {
-        self.layout.cylinders()
+        self.layout.cylinder_count()
     }
 
     /// Number of heads, which is the number of tracks of a cylinder.
     pub fn heads(&self) -> u32 {
-        self.layout.surfaces()
+        self.layout.surface_count()
     }
 
     /// Size of a sector of the drive, in bytes.
@@ -334,8 +336,8 @@ impl Geometry {
     ///
     /// If the sector is not on the drive.
     #[inline]
-    pub fn locate(&self, sector: u64) -> Place {
-        self.run(sector).place
+    pub fn locate(&self, sector: u64) -> SectorPosition {
+        self.run(sector).position
     }
 
     /// Returns the location of a logical sector, and the number of sectors in consecutive slots
@@ -345,9 +347,9 @@ impl Geometry {
     ///
     /// If the sector is not on the drive.
     #[inline]
-    pub fn run(&self, sector: u64) -> Run {
+    pub fn run(&self, sector: u64) -> SectorRun {
         let run = match self.revectored.is_empty() {
-            true => self.layout.run(sector),
+            true => self.layout.run_at(sector),
             false => self.run_around_defects(sector),
         };
         match self.is_plain {
@@ -356,30 +358,33 @@ impl Geometry {
         }
     }
 
-    fn run_around_defects(&self, sector: u64) -> Run {
+    fn run_around_defects(&self, sector: u64) -> SectorRun {
         let next = self.revectored.partition_point(|run| run.from <= sector);
         let before = next.checked_sub(1).map(|run| self.revectored[run]);
         if let Some(moved) = before.filter(|run| run.bad_sectors().contains(&sector)) {
-            let replacement = self.layout.run(moved.to + (sector - moved.from));
-            return Run {
-                sectors: 1,
+            let replacement = self.layout.run_at(moved.to + (sector - moved.from));
+            return SectorRun {
+                sector_count: 1,
                 ..replacement
             };
         }
-        let mut run = self.layout.run(sector);
+        let mut run = self.layout.run_at(sector);
         if let Some(next) = self.revectored.get(next) {
-            run.sectors = (next.from - sector).min(u64::from(run.sectors)) as u32;
+            run.sector_count = (next.from - sector).min(u64::from(run.sector_count)) as u32;
         }
         run
     }
 
     /// Converts a run of sectors from the plain layout to the slots of the format.
-    fn apply_format(&self, run: Run) -> Run {
-        let Run {
-            place, mut sectors, ..
+    fn apply_format(&self, run: SectorRun) -> SectorRun {
+        let SectorRun {
+            position: place,
+            sector_count: mut sectors,
+            ..
         } = run;
         let tracks = self.zone_tracks(place.cylinder);
-        let track = place.start - Turn(place.arc).times(u64::from(place.sector));
+        let track =
+            place.start_angle - RotationAngle(place.sector_angle).times(u64::from(place.sector));
         let mut on_track = place.sector;
         if let Some(interleave) = tracks.interleave {
             (on_track, sectors) = (
@@ -388,22 +393,22 @@ impl Geometry {
             );
         }
         // Skews turn tracks by whole slots, up to the rounding of a share.
-        let turned = (track + Turn(place.arc / 2)).0 / place.arc;
+        let turned = (track + RotationAngle(place.sector_angle / 2)).0 / place.sector_angle;
         let slot = (turned as u32 + on_track) % tracks.slots;
         if self.has_index_gap {
             // A run ends at the index: behind the last slot is the gap.
             sectors = sectors.min(tracks.slots - slot);
         }
-        let place = Place {
+        let place = SectorPosition {
             sector: slot,
-            start: Turn(tracks.arc * u64::from(slot)),
-            arc: tracks.arc,
+            start_angle: RotationAngle(tracks.arc * u64::from(slot)),
+            sector_angle: tracks.arc,
             ..place
         };
-        Run {
-            place,
-            sectors,
-            before: 0,
+        SectorRun {
+            position: place,
+            sector_count: sectors,
+            sectors_before: 0,
         }
     }
 }
@@ -455,10 +460,10 @@ impl Format {
                 track_skew_rev: rev(u64::from(self.track_skew)),
                 cylinder_skew_rev: rev(u64::from(self.cylinder_skew)),
                 head_groups: Some(LayoutHeadGroups {
-                    heads: groups.heads,
+                    heads_per_group: groups.heads,
                     skew_rev: rev(u64::from(groups.skew)),
                 }),
-                slips: slips[..of_zone].iter().map(|slip| slip - first).collect(),
+                slipped_sectors: slips[..of_zone].iter().map(|slip| slip - first).collect(),
                 ..ZoneSpecification::default()
             });
             (slips, first) = (&slips[of_zone..], next);
@@ -467,13 +472,13 @@ impl Format {
             return Err(GeometryError::SlippedBeyondEnd(*beyond));
         }
         let specification = LayoutSpecification {
-            surfaces: self.heads,
-            cylinders: self.cylinders,
-            order: TrackOrder::Cylinders,
+            surface_count: self.heads,
+            cylinder_count: self.cylinders,
+            track_order: TrackOrder::Cylinders,
             sparing: Sparing::Slipping,
             zones,
             extents: Vec::new(),
-            sectors: None,
+            sector_count: None,
         };
         Layout::new(&specification).map_err(GeometryError::Layout)
     }

@@ -168,11 +168,11 @@ impl Mechanism {
         let more = now.0.saturating_sub((last.commanded_at + passed.total()).0);
         let slot = self.slots_time(self.cylinder, 1);
         if more <= slot.0 {
-            self.busy.transfer += Time(more);
+            self.busy.transfer_time += Time(more);
         } else {
-            self.busy.latency += Time(more);
+            self.busy.rotational_latency_time += Time(more);
         }
-        self.busy.bytes -= self.bytes(last.count - done);
+        self.busy.transferred_bytes -= self.bytes(last.count - done);
         self.last_operation_time = now - last.commanded_at;
         self.last = Some(CommandedTransfer {
             ends_at: now,

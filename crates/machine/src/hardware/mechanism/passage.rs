@@ -1,7 +1,7 @@
 //! Times of a disk transfer: seek, settle, head switch, rotational latency and media transfer.
 
 use super::TransferRun;
-use diskperf_device::Busy;
+use diskperf_device::BusyTimes;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
@@ -96,16 +96,18 @@ pub(super) enum TransferLeg<'a> {
 impl TransferTimes {
     /// Adds the times of the transfer to the busy times of the drive.
     #[inline]
-    pub(super) fn book(&self, busy: &mut Busy) {
-        busy.positioning += self.to_track.total() + self.track_switches.total();
-        busy.latency += self.latency + self.track_switch_latency;
-        busy.transfer += self.transfer;
+    pub(super) fn book(&self, busy: &mut BusyTimes) {
+        busy.positioning_time += self.to_track.total() + self.track_switches.total();
+        busy.rotational_latency_time += self.latency + self.track_switch_latency;
+        busy.transfer_time += self.transfer;
     }
 
     /// Subtracts the times of the transfer from the busy times of the drive.
-    pub(super) fn unbook(&self, busy: &mut Busy) {
-        busy.positioning = busy.positioning - (self.to_track.total() + self.track_switches.total());
-        busy.latency = busy.latency - (self.latency + self.track_switch_latency);
-        busy.transfer = busy.transfer - self.transfer;
+    pub(super) fn unbook(&self, busy: &mut BusyTimes) {
+        busy.positioning_time =
+            busy.positioning_time - (self.to_track.total() + self.track_switches.total());
+        busy.rotational_latency_time =
+            busy.rotational_latency_time - (self.latency + self.track_switch_latency);
+        busy.transfer_time = busy.transfer_time - self.transfer;
     }
 }

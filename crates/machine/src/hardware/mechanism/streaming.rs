@@ -2,7 +2,7 @@
 //! full-track reads that start at any sector.
 
 use super::{ArmMove, CommandedTransfer, Mechanism};
-use diskperf_device::disk::layout::Place;
+use diskperf_device::disk::layout::SectorPosition;
 use diskperf_sim::Time;
 
 /// Full-track read, which starts at the first sector that passes.
@@ -35,7 +35,8 @@ impl Mechanism {
         let (new, run) = self.evaluate_after(longer, last.count, &mut end_times);
         old.unbook(&mut self.busy);
         new.book(&mut self.busy);
-        self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
+        self.busy.transferred_bytes =
+            self.busy.transferred_bytes + self.bytes(count) - self.bytes(last.count);
         self.last_operation_time = new.total();
         self.last = Some(CommandedTransfer {
             ends_at: last.commanded_at + new.total(),
@@ -54,9 +55,9 @@ impl Mechanism {
         let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
         let mut starts_at = Time(u64::MAX);
         self.for_each_track_sector(sector, |sector, place, step| {
-            let start = place.end(step);
-            let comes = from + self.spindle.until(from, start);
-            let passes = comes + self.spindle.passing(comes, start, place.arc);
+            let start = place.end_angle(step);
+            let comes = from + self.spindle.time_until(from, start);
+            let passes = comes + self.spindle.passing_times(comes, start, place.sector_angle);
             starts_at = starts_at.min(comes.max(arrived));
             sectors.push((sector, passes));
         });
@@ -64,11 +65,11 @@ impl Mechanism {
         let ends_at = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
-        self.busy.positioning += to_track.total();
-        self.busy.latency += starts_at - arrived;
-        self.busy.transfer += ends_at - starts_at;
-        self.busy.bytes += self.bytes(sectors.len() as u32);
-        self.busy.transfers += 1;
+        self.busy.positioning_time += to_track.total();
+        self.busy.rotational_latency_time += starts_at - arrived;
+        self.busy.transfer_time += ends_at - starts_at;
+        self.busy.transferred_bytes += self.bytes(sectors.len() as u32);
+        self.busy.transfer_count += 1;
         self.last_operation_time = ends_at - now;
         self.last = Some(CommandedTransfer {
             commanded_at: now,
@@ -89,10 +90,10 @@ impl Mechanism {
 
     /// Passes each sector of a run of consecutive sectors on the track of `sector` to `visit`: its
     /// number, the location of its run, and its distance from the start of the run in slots.
-    fn for_each_track_sector(&self, sector: u64, mut visit: impl FnMut(u64, &Place, u32)) {
+    fn for_each_track_sector(&self, sector: u64, mut visit: impl FnMut(u64, &SectorPosition, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
-        let on_track = |place: &Place| place.same_track(&track);
+        let on_track = |place: &SectorPosition| place.is_on_same_track(&track);
         let before = (0..sector).rev();
         let mut next = before
             .take_while(|sector| on_track(&geometry.locate(*sector)))
@@ -100,13 +101,13 @@ impl Mechanism {
             .unwrap_or(sector);
         while next < geometry.sectors() {
             let run = geometry.run(next);
-            if !on_track(&run.place) {
+            if !on_track(&run.position) {
                 return;
             }
-            for step in 0..run.sectors {
-                visit(next + u64::from(step), &run.place, step);
+            for step in 0..run.sector_count {
+                visit(next + u64::from(step), &run.position, step);
             }
-            next += u64::from(run.sectors);
+            next += u64::from(run.sector_count);
         }
     }
 }

@@ -203,7 +203,7 @@ impl Minix {
         }
         let sector_bytes = u64::from(partition.sector_bytes);
         let mut request = Request {
-            operation: Operation::of(write),
+            operation: Operation::from_direction(write),
             device: partition.drive,
             sector: partition.first_sector + position / sector_bytes,
             sectors: (bytes / sector_bytes) as u32,

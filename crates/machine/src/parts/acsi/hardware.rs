@@ -106,7 +106,7 @@ impl Acsi {
         let late = self.poll_stream.within(self.config.command_poll_interval);
         let begin = context.now() + self.config.command_delay + late;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(begin));
+        transfer.book_stage(Stage::Command, moment(begin));
         self.command = Some(id);
         self.id.schedule(context, begin, AcsiEvent::CommandStart);
     }
@@ -133,7 +133,7 @@ impl Acsi {
                 .transfer_time(u64::from(transfer.sectors) * sector_bytes);
             (passed + parts.bus.transfer_time(sector_bytes)).max(first + port)
         };
-        transfer.mark(Stage::BusTransfer, moment(ended));
+        transfer.book_stage(Stage::BusTransfer, moment(ended));
         ended
     }
 }

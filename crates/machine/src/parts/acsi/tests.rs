@@ -43,7 +43,7 @@ fn the_next_sector_is_missed_and_costs_a_revolution() {
         assert_near(later, period() + slots(2), 1000);
         // It passed before it was asked for: the port was still busy.
         let missed = bench.span(
-            RequestId::first(1),
+            RequestId::first_of_slot(1),
             Stage::MissedRevolution(Deadline::ReadAhead),
         );
         assert!(missed > slots(SLOTS - 2), "{missed}");
@@ -51,7 +51,7 @@ fn the_next_sector_is_missed_and_costs_a_revolution() {
         let written = bench.acsi(2, (10, 1), true).await;
         assert!(written < period(), "{written}");
         assert_eq!(
-            bench.span(RequestId::first(2), Stage::BusTransfer),
+            bench.span(RequestId::first_of_slot(2), Stage::BusTransfer),
             Time::ZERO
         );
     });
@@ -67,7 +67,7 @@ fn a_command_is_seen_within_the_poll() {
         let mut seen = Vec::new();
         for id in 0..200 {
             bench.acsi(id, (u64::from(id), 1), false).await;
-            seen.push(bench.span(RequestId::first(id), Stage::Command));
+            seen.push(bench.span(RequestId::first_of_slot(id), Stage::Command));
         }
         let most = *seen.iter().max().unwrap();
         let mean = seen.iter().map(|span| span.0).sum::<u64>() / 200;
@@ -87,7 +87,7 @@ fn the_port_limits_a_faster_drive() {
         let took = bench.acsi(0, (0, SLOTS), false).await;
         let port = Time(u64::from(SLOTS) * 512 * 1_000_000_000 / bytes_per_s);
         assert!(took >= port && took < port + period(), "{took}, {port}");
-        let on_bus = bench.span(RequestId::first(0), Stage::BusTransfer);
+        let on_bus = bench.span(RequestId::first_of_slot(0), Stage::BusTransfer);
         assert_near(on_bus, port - slots(SLOTS), 1000);
     });
 }

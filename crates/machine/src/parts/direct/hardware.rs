@@ -44,7 +44,7 @@ impl Controller for Direct {
     }
 
     fn interrupts(&self, parts: &Parts<'_>) -> bool {
-        parts.drives[self.device].has_done()
+        parts.drives[self.device].has_completed_requests()
     }
 }
 
@@ -61,7 +61,7 @@ impl Direct {
 
     /// Reports whether the device accepts another request.
     pub fn takes_requests(&self, parts: &Parts<'_>) -> bool {
-        parts.drives[self.device].takes_requests()
+        parts.drives[self.device].can_accept_request()
     }
 
     /// Submits a request to the device.
@@ -70,13 +70,13 @@ impl Direct {
     ///
     /// If the device does not accept a request now.
     pub fn submit(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        parts.drives[self.device].take(context.now(), parts.requests, id);
+        parts.drives[self.device].accept_request(context.now(), parts.requests, id);
         self.schedule_next_event(context, parts);
     }
 
     /// Reaps the next completed request of the device, if any.
     pub fn take_done(&mut self, parts: &mut Parts<'_>) -> Option<RequestId> {
-        parts.drives[self.device].take_done()
+        parts.drives[self.device].take_completed_request()
     }
 
     fn schedule_next_event(&mut self, context: &Surroundings<'_>, parts: &Parts<'_>) {

@@ -56,13 +56,13 @@ impl MassbusConfig {
     /// no rotational latency.
     pub(crate) fn supposing(&self, what_if: WhatIf) -> Self {
         let mut config = self.clone();
-        if what_if.deadlines_met {
+        if what_if.meets_deadlines {
             config.data_late = 0.0;
         }
         if what_if.no_rotational_latency {
             config.fails_again = false;
         }
-        if what_if.deadlines_met || what_if.no_rotational_latency {
+        if what_if.meets_deadlines || what_if.no_rotational_latency {
             config.attention = Attention::WhileTransferring;
         }
         config
@@ -250,7 +250,7 @@ impl Massbus {
         let round = self.config.search_poll_time_per_drive.0 * self.drives.count() as u64;
         let noticed = self.poll_stream.within(Time(round)) + self.config.search_command_delay;
         let commanded = context.now() + self.config.command_delay + noticed;
-        transfer.mark(Stage::Command, moment(commanded));
+        transfer.book_stage(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.is_write());
         mark_arm_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
@@ -259,12 +259,12 @@ impl Massbus {
         let stage = rotational_wait_stage(
             transfer,
             ready_since,
-            drive.spindle().period(),
+            drive.spindle().revolution_time(),
             found,
             arm,
             Deadline::Search,
         );
-        transfer.mark(stage, moment(found));
+        transfer.book_stage(stage, moment(found));
         let search = &mut self.searches[drive_index];
         assert!(search.is_none(), "a drive that searches was told to search");
         *search = Some(ActiveSearch {
@@ -294,7 +294,7 @@ impl Massbus {
         let now = context.now();
         let commanded = now + self.config.command_delay;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(commanded));
+        transfer.book_stage(Stage::Command, moment(commanded));
         let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         let ready_since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
@@ -307,14 +307,14 @@ impl Massbus {
             let missed = rotational_wait_stage(
                 transfer,
                 ready_since,
-                drive.spindle().period(),
+                drive.spindle().revolution_time(),
                 first_sector,
                 passage.to_track,
                 Deadline::TransferCommand,
             );
-            self.attribute_to_channel(missed, first_sector, drive.spindle().period())
+            self.attribute_to_channel(missed, first_sector, drive.spindle().revolution_time())
         };
-        transfer.mark(stage, moment(first_sector));
+        transfer.book_stage(stage, moment(first_sector));
         let passed_at = commanded + passage.total();
         let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
         let per_sector = Time((passed_at - first_sector).0 / u64::from(transfer.sectors));
@@ -367,7 +367,7 @@ impl Massbus {
         let transfer = &mut parts.requests[search.transfer];
         if search.first_found_at.replace(now).is_some() {
             let last_channel_use = Stage::MissedRevolution(Deadline::ChannelHeld);
-            transfer.mark(last_channel_use, moment(now));
+            transfer.book_stage(last_channel_use, moment(now));
         }
         if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
             // It is not noticed; the sector comes round again.
@@ -455,11 +455,11 @@ impl Massbus {
         if data_late {
             drive.cut_short(now);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            transfer.mark(late, moment(now));
+            transfer.book_stage(late, moment(now));
         } else {
             mark_media_transfer(transfer, drive, channel.passed_at);
             if channel.memory_delay > Time::ZERO {
-                transfer.mark(Stage::BusTransfer, moment(now));
+                transfer.book_stage(Stage::BusTransfer, moment(now));
             }
         }
         self.done = Some(MassbusCompletion {

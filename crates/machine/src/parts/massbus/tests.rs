@@ -415,7 +415,7 @@ fn late_data_cost_whole_revolutions() {
             let hardware = on.hardware.borrow();
             let moved = hardware.drives.mechanisms()[0].busy();
             let passed = slots(16) + Time(slots(1).0 * errors);
-            assert_near(moved.transfer, passed, 2 + 2 * errors);
+            assert_near(moved.transfer_time, passed, 2 + 2 * errors);
         });
     }
 }

@@ -200,7 +200,7 @@ impl Uda50 {
         unit.in_flight += 1;
         self.buffer_free -= sectors;
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(context.now()));
+        request.book_stage(Stage::ControllerQueue, moment(context.now()));
         self.engine_jobs.push_back(EngineJob::Decode(id));
         self.start_engine_job(context, parts);
     }
@@ -224,7 +224,7 @@ impl Uda50 {
             }
         };
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(context.now()));
+        request.book_stage(Stage::ControllerQueue, moment(context.now()));
         let cost = self.spread_stream.spread(mean, self.config.spread);
         self.is_engine_busy = true;
         self.engine_busy += cost;
@@ -240,7 +240,7 @@ impl Uda50 {
             .expect("the processor had a job");
         let (EngineJob::Decode(id) | EngineJob::Finish(id)) = job;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(context.now()));
+        transfer.book_stage(Stage::Command, moment(context.now()));
         let drive_index = self.drives.index_of(transfer.device);
         match job {
             EngineJob::Decode(_) if transfer.is_write() => {
@@ -293,7 +293,7 @@ impl Uda50 {
         unit.is_transferring = true;
         let now = context.now();
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::ControllerQueue, moment(now));
+        transfer.book_stage(Stage::ControllerQueue, moment(now));
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
@@ -365,7 +365,7 @@ impl Uda50 {
         let now = context.now();
         let transfer = &mut parts.requests[id];
         if transfer.is_write() || now > not_before {
-            transfer.mark(Stage::BusWait, moment(now));
+            transfer.book_stage(Stage::BusWait, moment(now));
         }
         let sector_bytes = u64::from(
             parts.drives[self.drives.mechanism_for(transfer)]
@@ -409,7 +409,7 @@ impl Uda50 {
             bytes_per_s(transfer.sectors, sector_bytes, now - since),
         );
         if !transfer.is_write() {
-            transfer.mark(Stage::BusTransfer, moment(now));
+            transfer.book_stage(Stage::BusTransfer, moment(now));
             self.queue_finish(context, parts, id);
         }
         self.start_bus_transfer(context, parts);
@@ -422,7 +422,7 @@ impl Uda50 {
         id: RequestId,
     ) {
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::BusTransfer, moment(context.now()));
+        transfer.book_stage(Stage::BusTransfer, moment(context.now()));
         let drive_index = self.drives.index_of(transfer.device);
         self.units[drive_index].ready.push_back(id);
         self.start_next_transfer(context, parts, drive_index);

@@ -205,15 +205,16 @@ fn drives_share_the_processor() {
         // Both are decoded before slot 32 comes by, one after the other.
         let ms = Time::from_millis;
         assert_eq!(
-            on.stage_times(RequestId::first(0), Stage::Command).0,
+            on.stage_times(RequestId::first_of_slot(0), Stage::Command)
+                .0,
             Time::ZERO
         );
         assert_eq!(
-            on.stage_spans(RequestId::first(1))[0],
+            on.stage_spans(RequestId::first_of_slot(1))[0],
             (Stage::ControllerQueue, 0, 1_000_000)
         );
         assert_eq!(
-            on.stage_spans(RequestId::first(1))[1],
+            on.stage_spans(RequestId::first_of_slot(1))[1],
             (Stage::Command, 1_000_000, 2_000_000)
         );
         // They come in at the same moment and are finished one by one.
@@ -221,7 +222,7 @@ fn drives_share_the_processor() {
         let busy = engine_busy(&on);
         assert_eq!(busy, ms(2) + FINISH + FINISH);
         let media: Vec<(Time, Time)> = [0, 1]
-            .map(|id| on.stage_times(RequestId::first(id), Stage::MediaTransfer))
+            .map(|id| on.stage_times(RequestId::first_of_slot(id), Stage::MediaTransfer))
             .into();
         assert_eq!(media[0].1, media[1].1, "both drives move at once");
     });
@@ -237,13 +238,13 @@ fn drives_share_the_bus() {
         // has long begun to move.
         let ms = Time::from_millis;
         let free = ms(1) + Time(8_192_000);
-        let first = on.stage_times(RequestId::first(0), Stage::BusTransfer);
+        let first = on.stage_times(RequestId::first_of_slot(0), Stage::BusTransfer);
         assert_eq!(first, (ms(1), ms(1) + bus_head_start()));
         assert_eq!(
-            on.stage_times(RequestId::first(1), Stage::BusWait),
+            on.stage_times(RequestId::first_of_slot(1), Stage::BusWait),
             (ms(2), free)
         );
-        let second = on.stage_times(RequestId::first(1), Stage::BusTransfer);
+        let second = on.stage_times(RequestId::first_of_slot(1), Stage::BusTransfer);
         assert_eq!(second, (free, free + bus_head_start()));
         assert_eq!(on.hardware.borrow().bus.busy(on.now()), Time(2 * 8_192_000));
     });
@@ -258,14 +259,17 @@ fn a_command_waits_until_its_data_fit_into_the_buffer() {
         let commands: Vec<_> = (0..4).map(|drive| (drive, 32, false)).collect();
         let ended = on.execute_commands(&commands).await;
         let decoded: Vec<Time> = (0..4)
-            .map(|id| on.stage_times(RequestId::first(id), Stage::Command).0)
+            .map(|id| {
+                on.stage_times(RequestId::first_of_slot(id), Stage::Command)
+                    .0
+            })
             .collect();
         let ms = Time::from_millis;
         assert_eq!(decoded[..3], [ms(0), ms(1), ms(2)]);
-        assert_eq!(ended[0].0, RequestId::first(0));
+        assert_eq!(ended[0].0, RequestId::first_of_slot(0));
         assert!(decoded[3] >= ended[0].1, "{decoded:?}");
         assert_eq!(
-            on.stage_spans(RequestId::first(3))[0].0,
+            on.stage_spans(RequestId::first_of_slot(3))[0].0,
             Stage::ControllerQueue
         );
     });
@@ -308,7 +312,7 @@ fn commands_run_in_order_of_arrival_or_nearest_first() {
             let cylinders = [40, 90, 10, 45];
             let commands = cylinders.map(|cylinder| (0, cylinder * CYLINDER_SECTORS, false));
             let ended = on.execute_commands(&commands).await;
-            *result.borrow_mut() = ended.iter().map(|(id, _)| cylinders[id.place()]).collect();
+            *result.borrow_mut() = ended.iter().map(|(id, _)| cylinders[id.slot()]).collect();
         });
         out.take()
     };
@@ -393,7 +397,7 @@ fn spans_tile_whatever_happens() {
                 on.next_completion().await;
             }
             let drives = &on.hardware.borrow().drives;
-            let moved: u64 = drives.iter().map(|drive| drive.busy().transfers).sum();
+            let moved: u64 = drives.iter().map(|drive| drive.busy().transfer_count).sum();
             assert_eq!(moved, 600, "each command once");
         });
     }

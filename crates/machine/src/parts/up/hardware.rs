@@ -166,15 +166,15 @@ impl Up {
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(request.sector).cylinder;
         let commanded = context.now() + self.config.command_delay;
-        request.mark(Stage::Command, moment(commanded));
+        request.book_stage(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, request.is_write());
         mark_arm_move(request, commanded, arm);
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
         let found = arrived + drive.await_slot(arrived, slot, (arm, since));
-        let period = drive.spindle().period();
+        let period = drive.spindle().revolution_time();
         let stage = rotational_wait_stage(request, since, period, found, arm, Deadline::Search);
-        request.mark(stage, moment(found));
+        request.book_stage(stage, moment(found));
         self.id
             .schedule(context, found, UpEvent::SectorFound(drive_index as u8));
     }
@@ -203,7 +203,7 @@ impl Up {
             // The first sector is there before the drive is started.
             commanded += over_bus;
         }
-        request.mark(Stage::Command, moment(commanded));
+        request.book_stage(Stage::Command, moment(commanded));
         let since = searched.or(drive.last_transfer());
         let all = (request.sector, request.sectors);
         let passage = drive.transfer_ready_since(commanded, all, request.is_write(), since);
@@ -213,11 +213,11 @@ impl Up {
             true => Stage::MissedRevolution(Deadline::DataLate),
             false => {
                 let late = Deadline::TransferCommand;
-                let period = drive.spindle().period();
+                let period = drive.spindle().revolution_time();
                 rotational_wait_stage(request, since, period, first, passage.to_track, late)
             }
         };
-        request.mark(stage, moment(first));
+        request.book_stage(stage, moment(first));
         let write = request.is_write();
         let passes = drive.sector_end_times();
         let slot = drive.slots_time(drive.cylinder(), 1);
@@ -299,10 +299,10 @@ impl Up {
         if transfer.data_late {
             drive.cut_short(transfer.passed_at);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            request.mark(late, moment(transfer.ends_at));
+            request.book_stage(late, moment(transfer.ends_at));
         } else {
             mark_media_transfer(request, drive, transfer.passed_at);
-            request.mark(Stage::BusTransfer, moment(transfer.ends_at));
+            request.book_stage(Stage::BusTransfer, moment(transfer.ends_at));
         }
         self.done = Some(UpCompletion {
             request: transfer.request,

@@ -72,7 +72,9 @@ fn a_bus_that_is_slower_than_the_drive_loses_what_the_buffer_cannot_hold() {
             assert!(long.data_late);
             let lost = Stage::MissedRevolution(Deadline::DataLate);
             assert!(on.span(long.request, lost) > Time::ZERO);
-            let moved = on.hardware.borrow().drives.mechanisms()[0].busy().bytes;
+            let moved = on.hardware.borrow().drives.mechanisms()[0]
+                .busy()
+                .transferred_bytes;
             assert!((5 * 512..=20 * 512).contains(&(moved - 6 * 512)), "{moved}");
         });
     }

@@ -21,7 +21,7 @@ use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use adaptive::Rehearsal;
 use arm::{ArmState, VmeDriveState};
-use diskperf_device::{Hint, RequestId, moment};
+use diskperf_device::{AccessHint, RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
@@ -97,7 +97,7 @@ pub enum Caching {
     Sectors {
         /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// Cache policy of each class of requests, by [`Hint`].
+        /// Cache policy of each class of requests, by [`AccessHint`].
         policies: [Policy; 3],
         /// Whether the controller adapts the policies itself and ignores the given ones.
         adaptive: bool,
@@ -127,7 +127,7 @@ impl Caching {
         }
     }
 
-    fn policy(&self, id: RequestId, hint: Hint) -> Policy {
+    fn policy(&self, id: RequestId, hint: AccessHint) -> Policy {
         match self {
             Self::None => Policy::default(),
             Self::Tracks { .. } => Policy {
@@ -136,7 +136,7 @@ impl Caching {
                 ..Policy::default()
             },
             Self::Sectors { policies, .. } => policies[hint as usize],
-            Self::Rehearsed { policies, .. } => policies[id.place()],
+            Self::Rehearsed { policies, .. } => policies[id.slot()],
         }
     }
 
@@ -295,8 +295,8 @@ impl Vme {
         let decoded = start + late + self.config.command_delay;
         self.engine_free_at = decoded;
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(start));
-        request.mark(Stage::Command, moment(decoded));
+        request.book_stage(Stage::ControllerQueue, moment(start));
+        request.book_stage(Stage::Command, moment(decoded));
         self.id.schedule(context, decoded, VmeEvent::Decoded(id));
     }
 
@@ -414,8 +414,8 @@ impl Vme {
         self.engine_free_at = command.data_ready_at;
         command.next_sector += cached;
         let request = &mut parts.requests[command.id];
-        request.mark(Stage::ControllerQueue, moment(start));
-        request.mark(Stage::CacheHit, moment(command.data_ready_at));
+        request.book_stage(Stage::ControllerQueue, moment(start));
+        request.book_stage(Stage::CacheHit, moment(command.data_ready_at));
         self.schedule_data_transfer(
             context,
             parts,

@@ -8,7 +8,7 @@ use crate::driver::QueueOrder;
 use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
 use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
-use diskperf_device::Hint;
+use diskperf_device::AccessHint;
 use diskperf_sim::Time;
 
 /// VMEbus controller and its driver.
@@ -138,7 +138,7 @@ fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
 /// Reads the cache policy of each class of accesses. A policy given for all accesses replaces those
 /// of the classes.
 fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
-    let own = Hint::ALL.map(|class| read_policy(reader, class));
+    let own = AccessHint::ALL.map(|class| read_policy(reader, class));
     let bits = reader.optional_text(
         "cache_bits",
         "cache bits of all accesses, instead of one value for each kind of access",
@@ -163,11 +163,11 @@ fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     })
 }
 
-fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
+fn read_policy(reader: &mut Reader<'_>, class: AccessHint) -> Policy {
     let of = match class {
-        Hint::Raw => "accesses that bypass the file system",
-        Hint::FileWhole => "file-system accesses in multiples of 4 KB",
-        Hint::FilePart => "other file-system accesses",
+        AccessHint::Raw => "accesses that bypass the file system",
+        AccessHint::FileWhole => "file-system accesses in multiples of 4 KB",
+        AccessHint::FilePart => "other file-system accesses",
     };
     let key = format!("{}_cache_bits", class.name());
     let doc = format!(

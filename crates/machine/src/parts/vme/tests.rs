@@ -73,7 +73,7 @@ impl Bench<Vme> {
     fn drive_transfer_count(&self) -> u64 {
         self.hardware.borrow().drives.mechanisms()[0]
             .busy()
-            .transfers
+            .transfer_count
     }
 }
 
@@ -127,7 +127,9 @@ fn read_ahead_stops_where_the_policy_bits_say() {
         bench.run(async move {
             inner.execute_command(0, 0, 16, false).await;
             inner.stay_idle(Time::from_millis(100)).await;
-            let bytes = inner.hardware.borrow().drives.mechanisms()[0].busy().bytes;
+            let bytes = inner.hardware.borrow().drives.mechanisms()[0]
+                .busy()
+                .transferred_bytes;
             assert_eq!(bytes / 512, end, "{bits}");
             let count = (end - 16) as u32;
             assert_eq!(
@@ -360,7 +362,7 @@ proptest! {
             }
             inner.stay_idle(Time::from_millis(1000)).await;
             let busy = inner.hardware.borrow().drives.mechanisms()[0].busy();
-            assert!(busy.positioning + busy.latency + busy.transfer <= inner.now());
+            assert!(busy.positioning_time + busy.rotational_latency_time + busy.transfer_time <= inner.now());
         });
     }
 }

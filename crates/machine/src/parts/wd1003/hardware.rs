@@ -152,7 +152,7 @@ impl Wd1003 {
         let late = self.poll_stream.within(self.config.command_poll_interval);
         let begin = context.now() + self.config.command_delay + late;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(begin));
+        transfer.book_stage(Stage::Command, moment(begin));
         self.command = Some(Wd1003Command {
             transfer: id,
             sectors_passed: 0,
@@ -199,7 +199,7 @@ impl Wd1003 {
         } else {
             let now = moment(context.now());
             let request = &mut parts.requests[id];
-            request.mark(Stage::BusTransfer, now);
+            request.book_stage(Stage::BusTransfer, now);
             self.seek_sector(context, parts, missed);
         }
     }

@@ -62,7 +62,7 @@ impl Bench<Wd1003> {
         }
         let now = moment(self.now());
         let mut hardware = self.hardware.borrow_mut();
-        hardware.requests[id].mark(Stage::Completion, now);
+        hardware.requests[id].book_stage(Stage::Completion, now);
         self.now()
     }
 }

@@ -1,12 +1,12 @@
 //! Changes of a disk with firmware, a buffer and a link.
 
-use super::{Change, Kind, Values, change};
+use super::{ChangeKind, ModelChange, ModelValues, new_change};
 
-const FASTEST_LINK: &str = "1000000000000";
+const LINK_BYTES_PER_S_MAX: &str = "1000000000000";
 
 /// Parameters of the firmware's time per command and completion, and of the link's time per
 /// transfer.
-const OVERHEADS: [&str; 17] = [
+const OVERHEAD_KEYS: [&str; 17] = [
     "read_hit_ms",
     "read_hit_after_write_ms",
     "read_hit_sequential_ms",
@@ -27,42 +27,46 @@ const OVERHEADS: [&str; 17] = [
 ];
 
 /// Returns the changes of a disk with firmware; empty for other drives.
-pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
+pub(super) fn disk_changes(values: &ModelValues<'_>) -> Vec<ModelChange> {
     if values.text("drive.queue_policy").is_none() {
         return Vec::new();
     }
-    let mut all: Vec<Change> = costs(values).into_iter().flatten().collect();
-    all.extend(choices(values).into_iter().flatten());
-    all.extend(sizes(values).into_iter().flatten());
+    let mut all: Vec<ModelChange> = cost_changes(values).into_iter().flatten().collect();
+    all.extend(choice_changes(values).into_iter().flatten());
+    all.extend(size_changes(values).into_iter().flatten());
     all
 }
 
-fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
+fn cost_changes(values: &ModelValues<'_>) -> [Option<ModelChange>; 3] {
     let links = ["drive.link_bytes_per_s", "drive.link_write_bytes_per_s"];
     [
-        change(
+        new_change(
             "link infinitely fast",
-            Kind::Removed,
-            links.map(|link| values.set(link, FASTEST_LINK)),
+            ChangeKind::Removed,
+            links.map(|link| values.set_parameter(link, LINK_BYTES_PER_S_MAX)),
         ),
-        change(
+        new_change(
             "link twice as fast",
-            Kind::Halved,
-            links.map(|link| values.times(link, 2.0)),
+            ChangeKind::Halved,
+            links.map(|link| values.multiply(link, 2.0)),
         ),
-        change(
+        new_change(
             "no firmware overhead per command",
-            Kind::Removed,
-            OVERHEADS.map(|key| values.set(&format!("drive.{key}"), "0")),
+            ChangeKind::Removed,
+            OVERHEAD_KEYS.map(|key| values.set_parameter(&format!("drive.{key}"), "0")),
         ),
     ]
 }
 
-fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
+fn choice_changes(values: &ModelValues<'_>) -> Vec<Option<ModelChange>> {
     let choice = |(key, text): (&str, &str)| {
         let path = format!("drive.{key}");
         let words = format!("{path}={text}");
-        change(&words, Kind::Other, [values.set(&path, text)])
+        new_change(
+            &words,
+            ChangeKind::Other,
+            [values.set_parameter(&path, text)],
+        )
     };
     let plain = [
         ("queue_policy", "fcfs"),
@@ -82,12 +86,16 @@ fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
 
 /// Returns changes of the numbers of commands, segments and sectors by a factor, such as half or
 /// double.
-fn sizes(values: &Values<'_>) -> Vec<Option<Change>> {
+fn size_changes(values: &ModelValues<'_>) -> Vec<Option<ModelChange>> {
     let size = |(key, factor): (&str, f64)| {
         let path = format!("drive.{key}");
-        let value = (values.number(&path)? * factor).round();
+        let value = (values.parameter_number(&path)? * factor).round();
         let words = format!("{path}={value}");
-        change(&words, Kind::Other, [values.set(&path, &value.to_string())])
+        new_change(
+            &words,
+            ChangeKind::Other,
+            [values.set_parameter(&path, &value.to_string())],
+        )
     };
     let keys = [
         ("queue_depth", 0.5),

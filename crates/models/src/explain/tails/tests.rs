@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::settings;
+use crate::model::parse_settings;
 use crate::plan::plan;
 use diskperf_device::WhatIf;
 use diskperf_timeline::CacheMode;
@@ -21,7 +21,7 @@ fn loaded((drive, size_bytes): (&str, u64), load: &[&str]) -> ModelPlan {
         workload: Workload::of(Some("random".to_owned())),
         targets: vec![drive.to_owned().into()],
         size: SizeChoice::Bytes(size_bytes),
-        settings: settings(&all).expect("settings"),
+        settings: parse_settings(&all).expect("settings"),
         cache: CacheMode::Direct,
         repetitions: Some(2),
         ..Experiment::default()
@@ -31,7 +31,7 @@ fn loaded((drive, size_bytes): (&str, u64), load: &[&str]) -> ModelPlan {
 }
 
 /// The requests of a trace in the order of their issue.
-fn requests(outcome: &Outcome) -> Vec<&TracedRequest> {
+fn requests(outcome: &RerunOutcome) -> Vec<&TracedRequest> {
     let trace = outcome.trace.as_ref().expect("it was recorded");
     let mut all: Vec<_> = trace.requests.iter().collect();
     all.sort_by_key(|one| (one.issued, one.sector, one.completed()));
@@ -64,15 +64,15 @@ fn forced_writes_are_forced_again() {
 /// The requests of a plan's first program, and the same once more at the same moments.
 fn again(plan: &ModelPlan, load: &[&str]) {
     let (computer, stop) = (&plan.computers[0], Arc::default());
-    let variant = Variant {
-        trace: true,
-        ..Variant::of(plan, computer)
+    let variant = ModelVariant {
+        records_trace: true,
+        ..ModelVariant::from_plan(plan, computer)
     };
-    let base = rerun::rerun(plan, &variant, &stop).expect("it runs");
+    let base = rerun::rerun_programs(plan, &variant, &stop).expect("it runs");
     // Those before it leave the drive as it was.
-    assert!(base[0].number > 0, "{load:?}");
+    assert!(base[0].repetition_index > 0, "{load:?}");
     let own = plan.suite.jobs().next().expect("a job");
-    let job = moments::job(plan, computer, own, &base[0]).expect("its requests");
+    let job = moments::replay_job(plan, computer, own, &base[0]).expect("its requests");
     let supposed = (computer, WhatIf::default());
     let again = rerun::rerun_in_place((plan, &variant), (&base, 0, &job), supposed, &stop);
     let again = again.expect("it runs again");

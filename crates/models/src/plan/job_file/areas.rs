@@ -13,21 +13,21 @@ const ALIGNMENTS_BYTES: [u64; 4] = [1 << 20, 4096, 512, 1];
 
 /// A part of the target that stands for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Area {
+pub(super) struct FileArea {
     pub(super) start_bytes: u64,
     pub(super) length_bytes: u64,
 }
 
 /// Areas of a target, in the order in which the job file names their files.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
-    areas: Vec<(String, Area)>,
-    of_path: HashMap<String, usize>,
+pub(super) struct FileLayout {
+    areas: Vec<(String, FileArea)>,
+    area_by_path: HashMap<String, usize>,
     /// Whether all areas are equal shares because the files need more space than the target has.
-    is_cut: bool,
+    is_shortened: bool,
 }
 
-impl Layout {
+impl FileLayout {
     /// Lays out the files of all sections on a target of this size; the layout is empty on a target
     /// with its own files. A file with a size in the job file gets that size, and the others share
     /// the rest equally. If the space does not suffice, all get equal shares.
@@ -35,40 +35,41 @@ impl Layout {
         let Some(room_bytes) = room_bytes else {
             return Self::default();
         };
-        let needs = needs(file);
+        let needs = list_needs(file);
         let lengths: Vec<Option<u64>> = needs.iter().map(|(_, bytes)| *bytes).collect();
         let fitted = match needs.len() {
             0 | 1 => Some(vec![room_bytes; needs.len()]),
-            _ => fitted(&lengths, room_bytes),
+            _ => fit_lengths(&lengths, room_bytes),
         };
         let is_cut = fitted.is_none() && lengths.iter().any(Option::is_some);
         let share_bytes = room_bytes / (needs.len() as u64).max(1);
-        let lengths = fitted.unwrap_or_else(|| vec![aligned_down(share_bytes); needs.len()]);
+        let lengths = fitted.unwrap_or_else(|| vec![align_down(share_bytes); needs.len()]);
         let mut layout = Self {
-            is_cut,
+            is_shortened: is_cut,
             ..Self::default()
         };
         let mut start_bytes = 0;
         for ((path, _), length_bytes) in needs.into_iter().zip(lengths) {
-            let area = Area {
+            let area = FileArea {
                 start_bytes,
                 length_bytes,
             };
-            start_bytes += aligned_up(length_bytes).unwrap_or(length_bytes);
-            layout.of_path.insert(path.clone(), layout.areas.len());
+            start_bytes += align_up(length_bytes).unwrap_or(length_bytes);
+            layout.area_by_path.insert(path.clone(), layout.areas.len());
             layout.areas.push((path, area));
         }
         layout
     }
 
-    /// Returns the area that stands for a file, by the path of the file.
-    pub(super) fn area(&self, path: &str) -> Option<Area> {
-        self.of_path.get(path).map(|number| self.areas[*number].1)
+    pub(super) fn find_area(&self, path: &str) -> Option<FileArea> {
+        self.area_by_path
+            .get(path)
+            .map(|number| self.areas[*number].1)
     }
 
     /// Returns the first byte of each area by the path of its file. The map is empty if one file
     /// occupies the whole target.
-    pub(super) fn starts(&self) -> BTreeMap<String, u64> {
+    pub(super) fn start_bytes_by_path(&self) -> BTreeMap<String, u64> {
         let areas = self.areas.iter().filter(|_| self.areas.len() > 1);
         areas
             .map(|(path, area)| (path.clone(), area.start_bytes))
@@ -76,7 +77,7 @@ impl Layout {
     }
 
     /// Returns a note on the areas of the files; `None` if one file occupies the whole target.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(super) fn describe_layout(&self) -> Option<String> {
         let count = self.areas.len();
         if count < 2 {
             return None;
@@ -92,7 +93,7 @@ impl Layout {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        let why = match self.is_cut {
+        let why = match self.is_shortened {
             true => ", in equal shares, since they need more than it has",
             false => "",
         };
@@ -105,23 +106,23 @@ impl Layout {
 
 /// Returns the lengths of the areas. Areas without a length share the rest. It is `None` if the
 /// space does not suffice.
-fn fitted(lengths: &[Option<u64>], room_bytes: u64) -> Option<Vec<u64>> {
+fn fit_lengths(lengths: &[Option<u64>], room_bytes: u64) -> Option<Vec<u64>> {
     let open = lengths.iter().filter(|length| length.is_none()).count() as u64;
     let sized = lengths.iter().flatten();
-    let mut taken = sized.map(|length| aligned_up(*length));
+    let mut taken = sized.map(|length| align_up(*length));
     let taken = taken.try_fold(0u64, |sum, length| sum.checked_add(length?))?;
     let left_bytes = room_bytes.checked_sub(taken)?;
-    let share_bytes = left_bytes.checked_div(open).map_or(0, aligned_down);
+    let share_bytes = left_bytes.checked_div(open).map_or(0, align_down);
     let has_room = open == 0 || share_bytes >= ALIGNMENTS_BYTES[0];
     let each = lengths.iter().map(|length| length.unwrap_or(share_bytes));
     has_room.then(|| each.collect())
 }
 
-fn aligned_up(bytes: u64) -> Option<u64> {
+fn align_up(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(ALIGNMENTS_BYTES[0])
 }
 
-fn aligned_down(bytes: u64) -> u64 {
+fn align_down(bytes: u64) -> u64 {
     let mut alignments = ALIGNMENTS_BYTES.into_iter();
     let alignment = alignments.find(|alignment| *alignment <= bytes);
     bytes - bytes % alignment.unwrap_or(1)
@@ -129,10 +130,10 @@ fn aligned_down(bytes: u64) -> u64 {
 
 /// Lists all files with their size in the job file; `None` for a file that some section uses to the
 /// end of the target.
-fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
+fn list_needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
     let mut needs: Vec<(String, Option<u64>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
-    for job in file.jobs.iter().filter(|job| has_areas(job)) {
+    for job in file.jobs.iter().filter(|job| needs_areas(job)) {
         for clone in 0..job.order.clone_count {
             let planned = plan::plan_files(job, clone, &BTreeMap::new());
             let lengths: HashMap<String, u64> = planned
@@ -160,7 +161,7 @@ fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
 
 /// Reports whether a job reads or writes files that it names. The files of a log are its own, and a
 /// file that grows needs no area.
-fn has_areas(job: &JobDefinition) -> bool {
+fn needs_areas(job: &JobDefinition) -> bool {
     let engine = job.engine.engine;
     let has_data = engine.moves_data() && engine != IoEngine::Cpuio;
     has_data && !job.files.is_appended && job.iolog.replayed_path.is_none()
@@ -169,7 +170,7 @@ fn has_areas(job: &JobDefinition) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job_file::{of_text, parse};
+    use crate::job_file::{from_text, parse_text};
     use diskperf_fio::JobEnvironment;
 
     const MIB: u64 = 1 << 20;
@@ -177,8 +178,9 @@ mod tests {
     /// Each file as `path start length`, in MiB.
     fn layout(text: &str, room_bytes: u64) -> (Vec<String>, bool) {
         let file =
-            parse(&of_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap()).unwrap();
-        let layout = Layout::new(&file, Some(room_bytes));
+            parse_text(&from_text(("x.fio", text), &[], &JobEnvironment::default()).unwrap())
+                .unwrap();
+        let layout = FileLayout::new(&file, Some(room_bytes));
         let shown = layout.areas.iter().map(|(path, area)| {
             let [start, length] = [area.start_bytes, area.length_bytes];
             format!(
@@ -187,7 +189,7 @@ mod tests {
                 length as f64 / MIB as f64
             )
         });
-        (shown.collect(), layout.is_cut)
+        (shown.collect(), layout.is_shortened)
     }
 
     #[test]

@@ -3,29 +3,29 @@
 use diskperf_fio::{Direction, JobDefinition};
 
 /// Rate for an estimate on storage of unknown speed: a fast drive with one I/O in flight.
-const IOS_PER_S: f64 = 10_000.0;
+const IOS_PER_S_ESTIMATE: f64 = 10_000.0;
 
-const LONG_S: f64 = 60.0;
+const LONG_RUN_S: f64 = 60.0;
 
 /// Maximum duration of a job that users wait for, in seconds.
 const PRACTICAL_S_MAX: f64 = 7.0 * 86_400.0;
 
 /// Describes the time that a clone needs for its I/Os, for the plan. The text is empty if a runtime
 /// ends the job or if the time is short.
-pub(super) fn estimate(job: &JobDefinition, ios: u64) -> String {
+pub(super) fn describe_estimate(job: &JobDefinition, ios: u64) -> String {
     if job.durations.runtime_us > 0 {
         return String::new();
     }
-    let paced_s = paced_s(job, ios as f64);
-    let stored_s = ios as f64 / IOS_PER_S;
+    let paced_s = paced_duration_s(job, ios as f64);
+    let stored_s = ios as f64 / IOS_PER_S_ESTIMATE;
     let seconds = paced_s.max(stored_s);
-    if seconds < LONG_S {
+    if seconds < LONG_RUN_S {
         return String::new();
     }
-    let long = in_words(seconds);
+    let long = format_duration(seconds);
     let by = match paced_s >= stored_s {
         true => format!("{long} by its rate and its pauses"),
-        false => format!("about {long} at {IOS_PER_S} I/Os/s"),
+        false => format!("about {long} at {IOS_PER_S_ESTIMATE} I/Os/s"),
     };
     match seconds > PRACTICAL_S_MAX {
         true => format!(", {by}: it has no practical end; give a `runtime`"),
@@ -34,7 +34,7 @@ pub(super) fn estimate(job: &JobDefinition, ios: u64) -> String {
 }
 
 /// Minimum time that the job's rate and its pauses take, in seconds.
-fn paced_s(job: &JobDefinition, ios: f64) -> f64 {
+fn paced_duration_s(job: &JobDefinition, ios: f64) -> f64 {
     let slowest = |&direction: &Direction| {
         let bytes = job.blocks.choice(direction).bounds_bytes().0 as f64;
         let by_bytes = job
@@ -57,14 +57,14 @@ fn paced_s(job: &JobDefinition, ios: f64) -> f64 {
     if paced_s.is_finite() { paced_s } else { 0.0 }
 }
 
-fn in_words(seconds: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [
+fn format_duration(seconds: f64) -> String {
+    const DURATION_UNITS: [(f64, &str); 4] = [
         (365.25 * 86_400.0, "years"),
         (86_400.0, "days"),
         (3_600.0, "hours"),
         (60.0, "minutes"),
     ];
-    let unit = UNITS
+    let unit = DURATION_UNITS
         .into_iter()
         .find(|(length, _)| seconds >= 2.0 * length);
     match unit {
@@ -75,7 +75,7 @@ fn in_words(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::job_file::{of_text, parse};
+    use crate::job_file::{from_text, parse_text};
     use diskperf_fio::JobEnvironment;
     use diskperf_fio::plan;
     use std::collections::BTreeMap;
@@ -102,12 +102,13 @@ mod tests {
             ),
         ] {
             let text = format!("[x]\nrw=read\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let file = parse(&of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
-                .unwrap();
+            let file =
+                parse_text(&from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
+                    .unwrap();
             let job = &file.jobs[0];
             let files = plan::plan_files(job, 0, &BTreeMap::new()).unwrap();
             let ios = plan::predict_ios(job, &files).map_or(0, |ios| ios.total());
-            let estimate = super::estimate(job, ios);
+            let estimate = super::describe_estimate(job, ios);
             match expected {
                 "" => assert_eq!(estimate, "", "{options}"),
                 expected => assert!(estimate.ends_with(expected), "{options}: {estimate}"),

@@ -4,7 +4,7 @@
 use diskperf_fio::{JobDefinition, Problem};
 
 /// Lists the problems of a job that storage of this machine cannot run but a model can.
-pub(super) fn not_on_storage(job: &JobDefinition) -> Vec<Problem> {
+pub(super) fn list_storage_problems(job: &JobDefinition) -> Vec<Problem> {
     let engine = job
         .engine
         .foreign_engine
@@ -17,20 +17,18 @@ pub(super) fn not_on_storage(job: &JobDefinition) -> Vec<Problem> {
     engine.into_iter().collect()
 }
 
-/// Notes on a job that storage of this machine runs in another way.
-pub(super) fn notes_on_storage(job: &JobDefinition) -> Vec<String> {
+pub(super) fn list_storage_notes(job: &JobDefinition) -> Vec<String> {
     let why =
         "diskperf runs no commands of a job file; run it yourself where the result depends on it";
-    notes(job, why)
+    list_notes(job, why)
 }
 
-/// Notes on parts of a job that a model leaves out.
-pub(super) fn notes_on_model(job: &JobDefinition) -> Vec<String> {
-    notes(job, "a modelled drive is no part of this system")
+pub(super) fn list_model_notes(job: &JobDefinition) -> Vec<String> {
+    list_notes(job, "a modelled drive is no part of this system")
 }
 
 /// Notes on the engine of a job, and on its commands that are not run. `why` is the reason.
-fn notes(job: &JobDefinition, why: &str) -> Vec<String> {
+fn list_notes(job: &JobDefinition, why: &str) -> Vec<String> {
     let of_command =
         |(key, command): (&str, &str)| format!("{key}: the command `{command}` is not run: {why}");
     let of_engine = job
@@ -38,10 +36,12 @@ fn notes(job: &JobDefinition, why: &str) -> Vec<String> {
         .foreign_engine
         .iter()
         .map(|other| other.equivalence_note());
-    of_engine.chain(commands(job).map(of_command)).collect()
+    of_engine
+        .chain(list_commands(job).map(of_command))
+        .collect()
 }
 
-fn commands(job: &JobDefinition) -> impl Iterator<Item = (&'static str, &str)> {
+fn list_commands(job: &JobDefinition) -> impl Iterator<Item = (&'static str, &str)> {
     let commands = [
         ("exec_prerun", &job.order.command_before),
         ("exec_postrun", &job.order.command_after),

@@ -1,8 +1,8 @@
 //! Target of a job file: its available space and its limitations.
 
-use super::areas::Layout;
+use super::areas::FileLayout;
 use super::{elsewhere, missing};
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_battery::Medium;
 use diskperf_fio::job::{Amount, FileAllocation, IoEngine, SyncFlag, ZoneMode};
 use diskperf_fio::plan::{self, FileSize, PlannedFile};
@@ -14,61 +14,62 @@ use std::collections::BTreeMap;
 pub const RESERVE_BYTES: u64 = 16 << 20;
 
 /// Target that the jobs of a job file run on.
-pub struct Ground {
+pub struct JobStorage {
     /// Length of the target in bytes; `None` if it has no end.
-    pub room_bytes: Option<u64>,
+    pub capacity_bytes: Option<u64>,
     /// Bytes that files of a directory may use, for jobs that fill it.
     pub free_bytes: Option<u64>,
     /// Whether the target is storage of this machine and no model.
-    pub is_real: bool,
+    pub is_host: bool,
     /// Whether the target is a user's file, which keeps its length.
     pub is_file: bool,
     /// Whether a target is a block device with zones of its own.
     pub is_zoned: bool,
     /// Whether O_DIRECT is used, if jobs cannot choose it themselves.
-    pub direct: Option<bool>,
+    pub has_direct_io: Option<bool>,
     /// Whether the kernel of the target has ftruncate.
     pub has_ftruncate: bool,
 }
 
 /// Length of an unknown target, in bytes: larger than any drive, but small enough that the lengths
 /// of many files can be added.
-const ANY_ROOM_BYTES: u64 = 1 << 50;
+const UNKNOWN_CAPACITY_BYTES: u64 = 1 << 50;
 
-impl Ground {
+impl JobStorage {
     /// Creates the target for a modelled computer. File access goes through its kernel's buffer
     /// cache; bare drives have no cache.
-    pub fn modelled(computer: &Computer) -> Self {
+    pub fn for_computer(computer: &ModelComputer) -> Self {
         let by_itself = computer.medium() != Medium::Directory;
-        let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
+        let rooms = (0..computer.configured_drive_count()).map(|drive| computer.free_bytes(drive));
         let room_bytes = rooms.min();
         Self {
-            room_bytes: room_bytes.filter(|_| by_itself),
+            capacity_bytes: room_bytes.filter(|_| by_itself),
             free_bytes: room_bytes.filter(|_| !by_itself),
-            is_real: false,
+            is_host: false,
             is_file: false,
             is_zoned: false,
-            direct: Some(by_itself),
-            has_ftruncate: matches!(computer.filesystem_kind(), Some(("ffs", _))),
+            has_direct_io: Some(by_itself),
+            has_ftruncate: matches!(computer.filesystem_kind_and_block(), Some(("ffs", _))),
         }
     }
 
     /// Creates the target for an unspecified modelled computer, on which jobs of any size fit.
-    pub fn some_model() -> Self {
+    pub fn for_any_model() -> Self {
         Self {
-            room_bytes: Some(ANY_ROOM_BYTES),
+            capacity_bytes: Some(UNKNOWN_CAPACITY_BYTES),
             free_bytes: None,
-            is_real: false,
+            is_host: false,
             is_file: false,
             is_zoned: false,
-            direct: None,
+            has_direct_io: None,
             has_ftruncate: true,
         }
     }
 
     /// Verifies that the target supports everything that a job needs.
-    pub(super) fn check(&self, job: &fio::JobDefinition) -> Result<(), Errors> {
-        if !job.files.may_create && self.room_bytes.is_none() && job.engine.engine.moves_data() {
+    pub(super) fn check_job(&self, job: &fio::JobDefinition) -> Result<(), Errors> {
+        if !job.files.may_create && self.capacity_bytes.is_none() && job.engine.engine.moves_data()
+        {
             let label = "files are made in a directory where there are none";
             let help = "remove it, or name a device or a file that is there by --on";
             let title = "allow_file_create=0";
@@ -87,10 +88,10 @@ impl Ground {
                 job.option_error("zonemode", title, label, help),
             ));
         }
-        if self.is_real {
-            return Errors::fail_if_any(elsewhere::not_on_storage(job));
+        if self.is_host {
+            return Errors::fail_if_any(elsewhere::list_storage_problems(job));
         }
-        if self.direct.is_none() {
+        if self.has_direct_io.is_none() {
             return Ok(());
         }
         let discards = !job.engine.engine.acts_on_names();
@@ -100,14 +101,14 @@ impl Ground {
                 .help("give another `rw`, or a real block device");
             return Err(problem.into());
         }
-        if let Some(problem) = missing::call(job, self.has_ftruncate) {
+        if let Some(problem) = missing::describe_missing_call(job, self.has_ftruncate) {
             return Err(problem.into());
         }
         Ok(())
     }
 
     /// Sets the free space as the size of jobs that fill a directory. Returns notes on these jobs.
-    pub(super) fn fill(&self, file: &mut JobFile) -> Vec<String> {
+    pub(super) fn fill_sizes(&self, file: &mut JobFile) -> Vec<String> {
         let Some(free_bytes) = self.free_bytes else {
             return Vec::new();
         };
@@ -123,7 +124,7 @@ impl Ground {
                 continue;
             }
             job.target.size = Some(Amount::Bytes(bytes));
-            let left = match self.direct {
+            let left = match self.has_direct_io {
                 None => format!(
                     ", but for {} that others are left",
                     format_size(RESERVE_BYTES)
@@ -140,13 +141,13 @@ impl Ground {
     }
 
     /// Adapts a job to the target. Returns it with notes on changed options.
-    pub(super) fn fitted(&self, job: &fio::JobDefinition) -> (fio::JobDefinition, Vec<String>) {
+    pub(super) fn fit_job(&self, job: &fio::JobDefinition) -> (fio::JobDefinition, Vec<String>) {
         let mut fitted = job.clone();
-        if self.is_real {
-            let notes = elsewhere::notes_on_storage(job).into_iter();
-            return (fitted, notes.chain(self.trims_of_files(job)).collect());
+        if self.is_host {
+            let notes = elsewhere::list_storage_notes(job).into_iter();
+            return (fitted, notes.chain(self.describe_file_trims(job)).collect());
         }
-        let Some(direct) = self.direct else {
+        let Some(direct) = self.has_direct_io else {
             return (fitted, Vec::new());
         };
         let mut notes = Vec::new();
@@ -174,13 +175,13 @@ impl Ground {
             }
         }
         let notes = notes.into_iter().map(str::to_owned);
-        let notes = notes.chain(elsewhere::notes_on_model(job)).collect();
+        let notes = notes.chain(elsewhere::list_model_notes(job)).collect();
         (fitted, notes)
     }
 
     /// Returns a note if a job trims files of a directory by its engine's discards.
-    fn trims_of_files(&self, job: &fio::JobDefinition) -> Option<String> {
-        let trims = job.pattern.access.includes(Direction::Trim) && self.room_bytes.is_none();
+    fn describe_file_trims(&self, job: &fio::JobDefinition) -> Option<String> {
+        let trims = job.pattern.access.includes(Direction::Trim) && self.capacity_bytes.is_none();
         (trims && job.engine.engine != IoEngine::Falloc).then(|| {
             "a trim frees blocks of its file; fio trims devices alone, and ends at the first trim of a file"
                 .to_owned()
@@ -188,12 +189,12 @@ impl Ground {
     }
 
     /// Returns a note if a job reaches beyond the end of its target or area.
-    pub(super) fn shortened(
+    pub(super) fn shorten_sizes(
         &self,
         job: &fio::JobDefinition,
         existing: &BTreeMap<String, FileSize>,
     ) -> Option<String> {
-        let room_bytes = self.room_bytes?;
+        let room_bytes = self.capacity_bytes?;
         let mut files = (0..job.order.clone_count)
             .filter_map(|clone| plan::plan_files(job, clone, existing).ok())
             .flatten();
@@ -222,18 +223,18 @@ impl Ground {
 
     /// Returns the existing files by their names in a job: areas of the target, or the whole
     /// target.
-    pub(super) fn existing(
+    pub(super) fn list_existing_files(
         &self,
         job: &fio::JobDefinition,
-        layout: &Layout,
+        layout: &FileLayout,
     ) -> BTreeMap<String, FileSize> {
-        let Some(room_bytes) = self.room_bytes else {
+        let Some(room_bytes) = self.capacity_bytes else {
             return BTreeMap::new();
         };
         let paths = (0..job.order.clone_count).flat_map(|clone| plan::file_paths(job, clone));
         let length = |path: &str| {
             layout
-                .area(path)
+                .find_area(path)
                 .map_or(room_bytes, |area| area.length_bytes)
         };
         paths

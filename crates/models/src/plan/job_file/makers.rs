@@ -1,7 +1,7 @@
 //! Assignment of files that several sections of a job file use to the section that makes them.
 
-use super::Ground;
-use super::areas::Layout;
+use super::JobStorage;
+use super::areas::FileLayout;
 use diskperf_battery::MadeBy;
 use diskperf_fio::plan::FileSize;
 use diskperf_fio::{JobDefinition, JobFile, plan};
@@ -9,13 +9,15 @@ use std::collections::BTreeMap;
 
 /// Returns the files of each job that other jobs make. As in fio, all sections are set up one after
 /// the other before any starts: a file that is long enough for the next one stays as it is.
-pub(super) fn made_by_others(
+pub(super) fn list_made_files(
     file: &JobFile,
     places: &[usize],
     existing: &[BTreeMap<String, FileSize>],
 ) -> Vec<BTreeMap<String, MadeBy>> {
     let jobs = file.jobs.iter().zip(existing);
-    let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
+    let needs: Vec<_> = jobs
+        .map(|(job, existing)| list_needed_bytes(job, existing))
+        .collect();
     let mut made = vec![BTreeMap::new(); file.jobs.len()];
     // Bytes of what the steps before have left.
     let mut left: BTreeMap<&str, u64> = BTreeMap::new();
@@ -62,18 +64,18 @@ pub(super) fn made_by_others(
 
 /// Returns the sizes of existing files when each job is set up, by the job's names of them. They
 /// include files that the jobs above it lay out beforehand.
-pub(super) fn existing(
+pub(super) fn list_existing_files(
     file: &JobFile,
-    (ground, layout): (&Ground, &Layout),
+    (ground, layout): (&JobStorage, &FileLayout),
 ) -> Vec<BTreeMap<String, FileSize>> {
     let mut lengths: BTreeMap<String, u64> = BTreeMap::new();
     let of_job = |job: &JobDefinition| {
-        let mut existing = ground.existing(job, layout);
+        let mut existing = ground.list_existing_files(job, layout);
         for (path, &bytes) in &lengths {
             let size = existing.entry(path.clone());
             size.or_insert(FileSize::DrawnPerFile(bytes));
         }
-        for (path, bytes) in needs(job, &existing)
+        for (path, bytes) in list_needed_bytes(job, &existing)
             .into_iter()
             .filter(|_| job.lays_out_files())
         {
@@ -85,7 +87,10 @@ pub(super) fn existing(
     file.jobs.iter().map(of_job).collect()
 }
 
-fn needs(job: &JobDefinition, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
+fn list_needed_bytes(
+    job: &JobDefinition,
+    existing: &BTreeMap<String, FileSize>,
+) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
     let clones = plan::plan_clone_files(job, existing).unwrap_or_default();
     for file in clones.into_iter().flatten() {
@@ -98,7 +103,7 @@ fn needs(job: &JobDefinition, existing: &BTreeMap<String, FileSize>) -> BTreeMap
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job_file::{of_text, parse};
+    use crate::job_file::{from_text, parse_text};
     use diskperf_fio::JobEnvironment;
 
     /// Who makes `x`, as each section sees it: itself, one before it, or one beside it.
@@ -108,19 +113,20 @@ mod tests {
             text += &format!("[job{number}]\n{}\n", options.replace(' ', "\n"));
         }
         let file =
-            parse(&of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap()).unwrap();
-        let places = super::super::places(&file);
-        let ground = Ground {
-            room_bytes: None,
-            is_real: false,
+            parse_text(&from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap())
+                .unwrap();
+        let places = super::super::list_positions(&file);
+        let ground = JobStorage {
+            capacity_bytes: None,
+            is_host: false,
             is_file: false,
             is_zoned: false,
             free_bytes: None,
-            direct: Some(false),
+            has_direct_io: Some(false),
             has_ftruncate: true,
         };
-        let existing = existing(&file, (&ground, &Layout::default()));
-        let made = made_by_others(&file, &places, &existing);
+        let existing = list_existing_files(&file, (&ground, &FileLayout::default()));
+        let made = list_made_files(&file, &places, &existing);
         let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
             None => 's',
             Some(MadeBy::AnEarlierOne) => 'e',

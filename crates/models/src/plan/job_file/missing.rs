@@ -4,7 +4,7 @@ use diskperf_fio::job::IoEngine;
 use diskperf_fio::{JobDefinition, Problem};
 
 /// Returns the problem of a job that needs a system call which a modelled kernel lacks.
-pub(super) fn call(job: &JobDefinition, has_ftruncate: bool) -> Option<Problem> {
+pub(super) fn describe_missing_call(job: &JobDefinition, has_ftruncate: bool) -> Option<Problem> {
     let engine = job.engine.engine;
     if job.sync.range_sync.writes_per_sync > 0 {
         let title = "no modelled kernel has sync_file_range";
@@ -46,8 +46,8 @@ pub(super) fn call(job: &JobDefinition, has_ftruncate: bool) -> Option<Problem> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Ground, suite};
-    use crate::job_file::of_text;
+    use super::super::{JobStorage, build_suite};
+    use crate::job_file::from_text;
     use diskperf_fio::JobEnvironment;
     use diskperf_timeline::Experiment;
 
@@ -61,18 +61,18 @@ mod tests {
             ("sync_file_range=write:8 rw=write", true, "sync_file_range"),
         ] {
             let text = format!("[x]\nsize=1m\n{}\n", options.replace(' ', "\n"));
-            let text = of_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
-            let ground = |direct| Ground {
-                room_bytes: None,
-                direct,
+            let text = from_text(("x.fio", &text), &[], &JobEnvironment::default()).unwrap();
+            let ground = |direct| JobStorage {
+                capacity_bytes: None,
+                has_direct_io: direct,
                 has_ftruncate,
-                is_real: false,
+                is_host: false,
                 is_file: false,
                 is_zoned: false,
                 free_bytes: None,
             };
             let plan = |direct| {
-                suite(
+                build_suite(
                     &text,
                     (&ground(direct), &crate::files::NoFiles),
                     &Experiment::default(),

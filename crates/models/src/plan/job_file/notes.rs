@@ -4,10 +4,10 @@ use diskperf_fio::JobFile;
 use std::collections::HashMap;
 
 /// Maximum number of sections that one note names. A note on more sections appears only once.
-const SECTIONS_SHOWN: usize = 3;
+const SECTIONS_SHOWN_MAX: usize = 3;
 
 /// Returns warnings about the job file, and its ignored options.
-pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
+pub(super) fn list_notes(file: &JobFile) -> Vec<String> {
     let warnings = file.warnings.iter().map(|warning| match warning.span() {
         Some(place) => format!("{place}: {}", warning.title()),
         None => warning.title().to_owned(),
@@ -23,17 +23,17 @@ pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
 
 /// Combines the notes of sections, given as pairs of name and note. A note that many sections have
 /// appears once, at the first of them, and names only the first few.
-pub(super) fn notes_of_sections(all: &[(String, String)]) -> Vec<String> {
+pub(super) fn merge_section_notes(all: &[(String, String)]) -> Vec<String> {
     let mut sections: HashMap<&str, Vec<&str>> = HashMap::new();
     for (section, note) in all {
         sections.entry(note).or_default().push(section);
     }
     let line = |(section, note): &(String, String)| {
         let named = &sections[note.as_str()];
-        match named.len().saturating_sub(SECTIONS_SHOWN) {
+        match named.len().saturating_sub(SECTIONS_SHOWN_MAX) {
             0 => Some(format!("[{section}]: {note}")),
             more if named[0] == section => {
-                let shown = named[..SECTIONS_SHOWN].join("], [");
+                let shown = named[..SECTIONS_SHOWN_MAX].join("], [");
                 Some(format!("[{shown}] and {more} more: {note}"))
             }
             _ => None,
@@ -59,13 +59,13 @@ mod tests {
             (4, &["[s0], [s1], [s2] and 1 more: n"]),
             (4096, &["[s0], [s1], [s2] and 4093 more: n"]),
         ] {
-            assert_eq!(notes_of_sections(&noted(sections, "n")), expected);
+            assert_eq!(merge_section_notes(&noted(sections, "n")), expected);
         }
         // Where the first section has it, beside what only one has.
         let mut all = noted(5, "n");
         all.insert(0, ("s0".to_owned(), "own".to_owned()));
         all.extend(noted(5, "m"));
-        let found = notes_of_sections(&all);
+        let found = merge_section_notes(&all);
         let expected = [
             "[s0]: own",
             "[s0], [s1], [s2] and 2 more: n",

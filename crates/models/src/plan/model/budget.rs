@@ -6,12 +6,12 @@ use diskperf_battery::{Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_timeline::{Experiment, SizeChoice};
 
-const NAMED_MAX: usize = 3;
+const SETTINGS_NAMED_MAX: usize = 3;
 
-struct Changed {
+struct ChangedParameter {
     path: String,
     value: String,
-    usual: String,
+    default_value: String,
 }
 
 /// Returns the budget of all machines of a run. Without settings, systems behave as their catalogue
@@ -19,7 +19,7 @@ struct Changed {
 /// its range may make a system a million times slower. With settings there is therefore one budget
 /// for the whole run, which ends in seconds, plus an amount in proportion to a size that the user
 /// chose.
-pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> Budget {
+pub(super) fn from_experiment(experiment: &Experiment, suite: &Suite) -> Budget {
     if experiment.no_budget {
         return Budget::NONE;
     }
@@ -41,7 +41,7 @@ impl ModelPlan {
     pub fn with_settings_named(&self, error: LaboratoryError) -> LaboratoryError {
         match error {
             LaboratoryError::Budget(over) => LaboratoryError::Budget(OverBudget {
-                settings: self.far_settings(),
+                settings: self.list_far_settings(),
                 ..over
             }),
             other => other,
@@ -50,17 +50,21 @@ impl ModelPlan {
 
     /// Describes the settings, the farthest from the system's own values first, such as
     /// `driver.complete_ms is 10000, 25000 times the 0.4 of vax780-sc780-eagle`.
-    fn far_settings(&self) -> Vec<String> {
-        let mut changed = self.changed_parameters();
-        changed.extend(self.suite.jobs().flat_map(|job| changed_of(&job.program)));
-        changed.sort_by(|one, other| other.distance().total_cmp(&one.distance()));
+    fn list_far_settings(&self) -> Vec<String> {
+        let mut changed = self.list_changed_parameters();
+        changed.extend(
+            self.suite
+                .jobs()
+                .flat_map(|job| list_changed_of_program(&job.program)),
+        );
+        changed.sort_by(|one, other| other.log_distance().total_cmp(&one.log_distance()));
         changed.dedup_by(|one, other| one.path == other.path);
-        let named = changed.iter().take(NAMED_MAX);
+        let named = changed.iter().take(SETTINGS_NAMED_MAX);
         named.map(|one| one.describe(&self.target)).collect()
     }
 
-    fn changed_parameters(&self) -> Vec<Changed> {
-        let Ok(usual) = self.computers_with(&[]) else {
+    fn list_changed_parameters(&self) -> Vec<ChangedParameter> {
+        let Ok(usual) = self.rebuild_computers(&[]) else {
             return Vec::new();
         };
         let set = self.computers[0].parameters.iter();
@@ -68,22 +72,24 @@ impl ModelPlan {
         let changed = set.filter_map(|parameter| {
             let usual = usual[0].parameters.iter();
             // A drive of its own may have been like all others.
-            let common = without_number(&parameter.path);
+            let common = strip_index(&parameter.path);
             let usual = usual
                 .clone()
                 .find(|one| one.path == parameter.path)
                 .or_else(|| usual.clone().find(|one| one.path == common))?;
-            Some(Changed {
+            Some(ChangedParameter {
                 path: parameter.path.clone(),
                 value: parameter.value.clone(),
-                usual: usual.value.clone(),
+                default_value: usual.value.clone(),
             })
         });
-        changed.filter(|one| one.value != one.usual).collect()
+        changed
+            .filter(|one| one.value != one.default_value)
+            .collect()
     }
 }
 
-fn changed_of(program: &Program) -> Vec<Changed> {
+fn list_changed_of_program(program: &Program) -> Vec<ChangedParameter> {
     let Some(usual) = Program::named(program.name()) else {
         return Vec::new();
     };
@@ -93,16 +99,16 @@ fn changed_of(program: &Program) -> Vec<Changed> {
         .into_iter()
         .filter_map(|(name, value)| {
             let usual = usual.get(&name)?.clone();
-            (usual != value).then(|| Changed {
+            (usual != value).then(|| ChangedParameter {
                 path: format!("program.{name}"),
                 value,
-                usual,
+                default_value: usual,
             })
         });
     changed.collect()
 }
 
-fn without_number(path: &str) -> String {
+fn strip_index(path: &str) -> String {
     let is_word = |part: &&str| part.parse::<u32>().is_err();
     path.split('.')
         .filter(is_word)
@@ -110,39 +116,43 @@ fn without_number(path: &str) -> String {
         .join(".")
 }
 
-impl Changed {
-    fn numbers(&self) -> Option<(f64, f64)> {
+impl ChangedParameter {
+    fn value_and_default(&self) -> Option<(f64, f64)> {
         let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
-        let (value, usual) = (number(&self.value)?, number(&self.usual)?);
+        let (value, usual) = (number(&self.value)?, number(&self.default_value)?);
         (value > 0.0 && usual > 0.0).then_some((value, usual))
     }
 
     /// Distance of the value from the usual one: the logarithm of their ratio. A value that is no
     /// number counts like a ratio of two.
-    fn distance(&self) -> f64 {
-        match self.numbers() {
+    fn log_distance(&self) -> f64 {
+        match self.value_and_default() {
             Some((value, usual)) => (value / usual).ln().abs(),
             None => 2_f64.ln(),
         }
     }
 
     fn describe(&self, system: &str) -> String {
-        let Self { path, value, usual } = self;
+        let Self {
+            path,
+            value,
+            default_value: usual,
+        } = self;
         let whose = match path.starts_with("program.") {
             true => "that it usually has".to_owned(),
             false => format!("of {system}"),
         };
-        match self.numbers() {
+        match self.value_and_default() {
             Some((set, before)) if set >= 2.0 * before => {
                 format!(
                     "{path} is {value}, {} times the {usual} {whose}",
-                    times(set / before)
+                    format_ratio(set / before)
                 )
             }
             Some((set, before)) if before >= 2.0 * set => {
                 format!(
                     "{path} is {value}, a {}th of the {usual} {whose}",
-                    times(before / set)
+                    format_ratio(before / set)
                 )
             }
             _ => format!("{path} is {value} and not the {usual} {whose}"),
@@ -150,7 +160,7 @@ impl Changed {
     }
 }
 
-fn times(ratio: f64) -> String {
+fn format_ratio(ratio: f64) -> String {
     match ratio {
         few if few < 9.95 => format!("{few:.1}"),
         many => format!("{many:.0}"),

@@ -1,7 +1,7 @@
 //! Text of `--dry-run` for a modelled computer.
 
-use super::super::job_file::{self, Ground};
-use super::super::{replay, spread_over, times, title};
+use super::super::job_file::{self, JobStorage};
+use super::super::{describe_drives, format_repetitions, format_title, replay};
 use super::ModelPlan;
 use diskperf_battery::{Job, Medium};
 use diskperf_catalogue::Component;
@@ -10,13 +10,13 @@ use diskperf_timeline::units::format_size;
 
 /// Minimum rate at which models serve calls, per second of real time: streams with calls of a
 /// megabyte. Short reads from a disk's cache are the fastest.
-const SLOWEST_CALLS_PER_S: f64 = 20_000.0;
+const CALLS_PER_S_MIN: f64 = 20_000.0;
 
 impl ModelPlan {
-    fn time(&self) -> String {
+    fn estimate_time(&self) -> String {
         let times = |job: &Job| {
             let repetitions = self.suite.protocol_of(job).repetitions;
-            f64::from(repetitions) * (self.computers.len() * self.drives) as f64
+            f64::from(repetitions) * (self.computers.len() * self.drive_count) as f64
         };
         let (mut calls, mut lasting_s) = (0.0, 0.0);
         for job in self.suite.jobs() {
@@ -28,7 +28,7 @@ impl ModelPlan {
                 }
             }
         }
-        if calls < SLOWEST_CALLS_PER_S && lasting_s == 0.0 {
+        if calls < CALLS_PER_S_MIN && lasting_s == 0.0 {
             return "time: below a second".to_owned();
         }
         let mut work = vec![format!("{calls:.0} calls at most")];
@@ -45,7 +45,7 @@ impl ModelPlan {
     pub fn describe(&self) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target);
         let computer = &self.computers[0];
-        let kind = match computer.components.contains_key(&Component::Kernel) {
+        let kind = match computer.component_names.contains_key(&Component::Kernel) {
             true => "computer",
             false => "drive",
         };
@@ -53,13 +53,14 @@ impl ModelPlan {
         for computer in &self.computers {
             text += &format!(
                 "  {} of {} drives, each {} {}{}\n",
-                self.drives + usize::from(self.other),
-                computer.configured_drives(),
+                self.drive_count + usize::from(self.has_other_volume),
+                computer.configured_drive_count(),
                 match computer.medium() {
-                    Medium::Directory => format!("with a fresh {} and", computer.filesystem()),
+                    Medium::Directory =>
+                        format!("with a fresh {} and", computer.describe_filesystem()),
                     Medium::Device | Medium::File => "by itself,".to_owned(),
                 },
-                format_size(computer.room_bytes(0)),
+                format_size(computer.free_bytes(0)),
                 if computer.medium() == Medium::Directory {
                     " free"
                 } else {
@@ -68,23 +69,23 @@ impl ModelPlan {
             );
         }
         if let Workload::JobFile(file) = &self.experiment.workload {
-            text += &job_file::describe(file, &Ground::modelled(computer));
+            text += &job_file::describe_job_file(file, &JobStorage::for_computer(computer));
         }
         if let Workload::Replay(of) = &self.experiment.workload {
-            text += &replay::describe(of);
+            text += &replay::describe_replay(of);
         }
         for job in self.suite.jobs().filter(|job| job.name.is_none()) {
             text += &format!(
                 "  {:<44} {}, {}{}\n",
-                title(job),
-                times(self.suite.protocol_of(job).repetitions),
-                format_size(self.size(job)),
-                spread_over(job)
+                format_title(job),
+                format_repetitions(self.suite.protocol_of(job).repetitions),
+                format_size(self.file_bytes(job)),
+                describe_drives(job)
             );
         }
         text += &format!(
             "  nothing is written on this machine but the run's row in the store; {}\n",
-            self.time()
+            self.estimate_time()
         );
         for note in &self.notes {
             text += &format!("  {note}\n");

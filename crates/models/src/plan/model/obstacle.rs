@@ -1,6 +1,6 @@
 //! Reasons why steps of a suite cannot run on a modelled computer.
 
-use super::super::{NO_BLOCK_NULL, leave_out};
+use super::super::{NO_EMPTY_DEVICE_MESSAGE, remove_steps};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use diskperf_battery::suite::Needs;
@@ -8,7 +8,7 @@ use diskperf_battery::{Job, Medium};
 use diskperf_timeline::CacheMode;
 
 impl ModelPlan {
-    fn obstacle(&self, job: &Job) -> Option<String> {
+    fn find_obstacle(&self, job: &Job) -> Option<String> {
         let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
         if self.computers[0].is_v7() && job.program.renames() {
@@ -18,21 +18,21 @@ impl ModelPlan {
             );
         }
         if self.computers[0].is_minix() {
-            return self.obstacle_on_minix(job);
+            return self.find_minix_obstacle(job);
         }
         if job.program.is_of_block_null() {
-            return Some(NO_BLOCK_NULL.to_owned());
+            return Some(NO_EMPTY_DEVICE_MESSAGE.to_owned());
         }
         if medium == Medium::Device {
-            return self.obstacle_without_files(job);
+            return self.find_raw_obstacle(job);
         }
         match job.needs(medium) {
             Needs::OtherMedium => Some(format!(
                 "it reads a device, and the programs on {} have its file systems; --set filesystem=none gives them the drives by themselves",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.other => {
-                Some(self.no_other("the file system of another drive"))
+            Needs::OtherFilesystem if !self.has_other_volume => {
+                Some(self.describe_missing_volume("the file system of another drive"))
             }
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (direct
                 && job.program.touches_target())
@@ -49,17 +49,18 @@ impl ModelPlan {
         }
     }
 
-    fn obstacle_on_minix(&self, job: &Job) -> Option<String> {
+    fn find_minix_obstacle(&self, job: &Job) -> Option<String> {
         let program = &job.program;
         let files = self.computers[0].medium() == Medium::Directory;
         let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
-        let only_on = |medium: Medium| program.is_of(medium) && !program.is_of(other(medium));
+        let only_on =
+            |medium: Medium| program.is_of(medium) && !program.is_of(other_medium(medium));
         if !program.is_of_minix() {
             Some("Minix has no /dev/zero, and no O_DIRECT".to_owned())
         } else if !program.touches_target() || program.names_its_device() {
             None
-        } else if program.needs_other() && !self.other {
-            Some(self.no_other("the file system of another drive"))
+        } else if program.needs_other() && !self.has_other_volume {
+            Some(self.describe_missing_volume("the file system of another drive"))
         } else if only_on(Medium::Device) && files {
             Some(
                 "it reads a drive by itself; --set filesystem=none makes that the target"
@@ -74,14 +75,14 @@ impl ModelPlan {
         }
     }
 
-    fn obstacle_without_files(&self, job: &Job) -> Option<String> {
+    fn find_raw_obstacle(&self, job: &Job) -> Option<String> {
         let raw = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         match job.needs(Medium::Device) {
             Needs::OtherMedium => Some(format!(
                 "it works on files, and {} has no file system that is modelled",
                 self.target
             )),
-            Needs::OtherFilesystem if !self.other => Some(self.no_other("another partition")),
+            Needs::OtherFilesystem if !self.has_other_volume => Some(self.describe_missing_volume("another partition")),
             Needs::Nothing | Needs::Writing | Needs::OtherFilesystem => (!raw && job.program.touches_target()).then(|| {
                 "it reads or writes a drive through the buffer cache, which is not modelled; --direct goes past it"
                     .to_owned()
@@ -89,22 +90,22 @@ impl ModelPlan {
         }
     }
 
-    fn no_other(&self, place: &str) -> String {
+    fn describe_missing_volume(&self, place: &str) -> String {
         let target = &self.target;
         format!("it copies to {place}, and all that {target} has configured run the program")
     }
 
-    pub(super) fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
+    pub(super) fn remove_impossible_jobs(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |job: &Job| self.obstacle(job);
-        let (kept, left_out) = leave_out((&name, &self.target), steps, obstacle)?;
+        let obstacle = |job: &Job| self.find_obstacle(job);
+        let (kept, left_out) = remove_steps((&name, &self.target), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
         Ok(())
     }
 }
 
-fn other(medium: Medium) -> Medium {
+fn other_medium(medium: Medium) -> Medium {
     match medium {
         Medium::Directory => Medium::Device,
         Medium::Device | Medium::File => Medium::Directory,

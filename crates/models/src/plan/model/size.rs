@@ -1,9 +1,9 @@
 //! Size of the programs on a modelled computer, and its fit to the available space.
 
-use super::super::{area, files_bytes, title};
+use super::super::{area, format_title, total_file_bytes};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
-use crate::model::computer::Computer;
+use crate::model::computer::ModelComputer;
 use diskperf_battery::{Job, Medium};
 use diskperf_blocktrace::transform::SectorRounding;
 use diskperf_timeline::units::{MIB, format_size};
@@ -11,38 +11,36 @@ use diskperf_timeline::{CacheMode, Experiment, Workload};
 
 /// Default bytes that every program transfers: the size of 1983. Waiting costs nothing in virtual
 /// time.
-const MODEL_BYTES: u64 = 8 * MIB;
+const MODEL_FILE_BYTES: u64 = 8 * MIB;
 /// Default bytes that every program transfers on Minix: the size in Kirkendall 1989.
-const MINIX_BYTES: u64 = 2 * MIB;
+const MINIX_FILE_BYTES: u64 = 2 * MIB;
 
-const SMALLEST_SECTOR_BYTES: u64 = 512;
+const SECTOR_BYTES_MIN: u64 = 512;
 
 /// Maximum number of times that a program's own default size is halved. It is then about that of
 /// the other programs.
 const HALVINGS_MAX: u32 = 3;
 
 /// Returns the default bytes that programs transfer on this computer.
-pub(super) fn usual_bytes(computer: &Computer) -> u64 {
+pub(super) fn default_file_bytes(computer: &ModelComputer) -> u64 {
     if computer.is_minix() {
-        MINIX_BYTES
+        MINIX_FILE_BYTES
     } else {
-        MODEL_BYTES
+        MODEL_FILE_BYTES
     }
 }
 
 impl ModelPlan {
     /// Returns the size of a job in bytes: the requested size, in whole calls.
-    pub fn size(&self, job: &Job) -> u64 {
+    pub fn file_bytes(&self, job: &Job) -> u64 {
         if let Some(size_bytes) = job.own_bytes() {
             return size_bytes;
         }
         let call_bytes = job.program.call_bytes();
-        if let (Some(halved), Some(usual_bytes)) =
-            (self.usual_sizes_halved, job.program.usual_bytes())
-        {
+        if let (Some(halved), Some(usual_bytes)) = (self.size_halvings, job.program.usual_bytes()) {
             return usual_bytes >> halved;
         }
-        if self.whole_calls || self.size_bytes == usual_bytes(&self.computers[0]) {
+        if self.rounds_to_calls || self.size_bytes == default_file_bytes(&self.computers[0]) {
             return self.size_bytes.max(call_bytes) / call_bytes * call_bytes;
         }
         self.size_bytes
@@ -50,13 +48,14 @@ impl ModelPlan {
 
     /// Makes the streams of this experiment's modern suite transfer enough to exceed a cache of
     /// this size. The plan's own experiment has steps in place of the suite.
-    pub fn stream_past(&mut self, cache_bytes: u64, experiment: &Experiment) {
-        area::stream_alike(&mut self.suite, experiment, cache_bytes);
+    pub fn extend_streams(&mut self, cache_bytes: u64, experiment: &Experiment) {
+        area::equalize_stream_sizes(&mut self.suite, experiment, cache_bytes);
     }
 
     /// Returns the bytes that all workers of a job transfer.
     pub fn moved_bytes(&self, job: &Job) -> u64 {
-        self.size(job).saturating_mul(job.program.workers().into())
+        self.file_bytes(job)
+            .saturating_mul(job.program.workers().into())
     }
 
     /// Reduces the size of every program to the given fraction, in whole calls.
@@ -64,7 +63,7 @@ impl ModelPlan {
         if part == 1 {
             return;
         }
-        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.file_bytes(job)).collect();
         // What moves its area so many times makes the drive what the others measure.
         let jobs = self.suite.jobs_mut().zip(sizes);
         for (job, size_bytes) in jobs.filter(|(job, _)| job.area_times.is_none()) {
@@ -81,8 +80,8 @@ impl ModelPlan {
         let usual = programs.any(|program| program.usual_bytes().is_some());
         let mut shrunk = false;
         if usual {
-            while self.usual_sizes_halved < Some(HALVINGS_MAX) && self.check_sizes().is_err() {
-                self.usual_sizes_halved = self.usual_sizes_halved.map(|halved| halved + 1);
+            while self.size_halvings < Some(HALVINGS_MAX) && self.check_sizes().is_err() {
+                self.size_halvings = self.size_halvings.map(|halved| halved + 1);
                 shrunk = true;
             }
         }
@@ -93,7 +92,7 @@ impl ModelPlan {
         if !shrunk {
             return;
         }
-        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.file_bytes(job)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
@@ -106,7 +105,7 @@ impl ModelPlan {
 
     /// Verifies that programs on a bare drive transfer whole sectors, also if the drive has a file
     /// system as well.
-    pub fn check_sectors(&self) -> Result<(), LaboratoryError> {
+    pub fn check_sector_multiples(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
         let unit_bytes = |job: &Job| {
             let program = &job.program;
@@ -116,7 +115,7 @@ impl ModelPlan {
                 Medium::Directory => program.names_its_device() && direct,
                 Medium::Device | Medium::File => program.touches_target(),
             };
-            moves_sectors.then(|| program.unit_bytes(self.size(job)))
+            moves_sectors.then(|| program.unit_bytes(self.file_bytes(job)))
         };
         let sector_bytes = u64::from(
             computer.specification.volumes[0]
@@ -140,30 +139,30 @@ impl ModelPlan {
                 };
                 return Err(LaboratoryError::Request(format!(
                     "{}: {what} are all that a bare drive transfers; {}",
-                    title(job),
-                    self.other_sectors(sector_bytes)
+                    format_title(job),
+                    self.describe_sector_remedy(sector_bytes)
                 )));
             }
         }
         Ok(())
     }
 
-    fn other_sectors(&self, sector_bytes: u64) -> String {
-        const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
+    fn describe_sector_remedy(&self, sector_bytes: u64) -> String {
+        const SMALLER_SECTORS_REMEDY: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {
-            Workload::JobFile(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+            Workload::JobFile(_) if sector_bytes == SECTOR_BYTES_MIN => {
                 format!("give a bs, and offsets, that are multiples of {sector_bytes}")
             }
             Workload::Replay(_) if !SectorRounding::is_sector_size(sector_bytes) => {
-                format!("replay it on {SMALLER}")
+                format!("replay it on {SMALLER_SECTORS_REMEDY}")
             }
-            Workload::Replay(_) if sector_bytes == SMALLEST_SECTOR_BYTES => {
+            Workload::Replay(_) if sector_bytes == SECTOR_BYTES_MIN => {
                 format!("add --round-to-sectors={sector_bytes}, which makes whole sectors of them")
             }
             Workload::Replay(_) => format!(
-                "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
+                "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER_SECTORS_REMEDY}"
             ),
-            Workload::JobFile(_) => format!("give another bs, or {SMALLER}"),
+            Workload::JobFile(_) => format!("give another bs, or {SMALLER_SECTORS_REMEDY}"),
             Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
                 "give another program.call_bytes, or another drive.sector_bytes".to_owned()
             }
@@ -172,17 +171,17 @@ impl ModelPlan {
 
     pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
         for job in self.suite.jobs() {
-            job.program.check(self.size(job))?;
+            job.program.check(self.file_bytes(job))?;
         }
         let medium = self.computers[0].medium();
-        let needed = files_bytes(self.suite.jobs(), medium, |job| {
-            job.program.files_without_images(self.size(job))
+        let needed = total_file_bytes(self.suite.jobs(), medium, |job| {
+            job.program.files_without_images(self.file_bytes(job))
         });
         for computer in &self.computers {
-            for drive in 0..self.drives + usize::from(self.other) {
-                let room = computer.room_bytes(drive);
+            for drive in 0..self.drive_count + usize::from(self.has_other_volume) {
+                let room = computer.free_bytes(drive);
                 if needed > room {
-                    return Err(no_room((&self.target, computer), drive, needed, room));
+                    return Err(space_error((&self.target, computer), drive, needed, room));
                 }
             }
         }
@@ -190,8 +189,8 @@ impl ModelPlan {
     }
 }
 
-fn no_room(
-    (target, computer): (&str, &Computer),
+fn space_error(
+    (target, computer): (&str, &ModelComputer),
     drive: usize,
     needed: u64,
     room: u64,

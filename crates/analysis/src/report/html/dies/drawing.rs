@@ -19,7 +19,6 @@ use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// Width of a plot in units of its own.
 pub(super) const PLOT_WIDTH: f64 = 10_000.0;
 
 const TOP_MARGIN: f64 = 24.0;
@@ -70,7 +69,6 @@ impl DieRows {
         self.channel_top(channel) + f64::from(place) * self.height
     }
 
-    /// Returns the height of a die's mark in its row.
     fn mark_height(&self) -> f64 {
         self.height - 1.0
     }
@@ -132,7 +130,6 @@ pub(super) fn draw_rectangle(
     );
 }
 
-/// Draws the activities of the dies as marks, and counts the marks.
 fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (String, usize) {
     let mut out = String::new();
     match &view.dies {

@@ -90,7 +90,6 @@ fn list_panels<'a>(view: &PictureView, drive: &'a DriveGeometry) -> Vec<Panel<'a
     ]
 }
 
-/// Rounds a value up to a round figure.
 fn round_up_to_tick(most: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 0.0;

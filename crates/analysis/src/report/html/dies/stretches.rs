@@ -14,9 +14,7 @@ pub(super) const BUSY_LEVEL_COUNT: u32 = 4;
 pub(super) struct DieSlice {
     pub(super) die: u32,
     pub(super) activity: DieBusy,
-    /// Busy share of the die over all activities, in steps.
     pub(super) busy_level: u32,
-    /// First time slice of the sequence.
     pub(super) first_slice: usize,
     /// Time slice after the end of the sequence.
     pub(super) last_slice: usize,

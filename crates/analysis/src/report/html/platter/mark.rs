@@ -16,7 +16,6 @@ pub(super) enum TimelineMark {
 }
 
 impl TimelineMark {
-    /// Returns the mark of a stage of the processor or of a request.
     pub(super) fn from_stage(stage: Stage) -> Self {
         match stage {
             Stage::CacheHit => Self::BufferHit,

@@ -4,7 +4,6 @@ use super::{CHARACTER_WIDTH, DrawingLayer, StillDrawing, colours, format_value, 
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Space below the drawing area in pixels, for the x axis.
 pub(super) const SPACE_BELOW_AXIS: f64 = 40.0;
 
 const LEGEND_LINE_HEIGHT: f64 = 17.0;
@@ -117,7 +116,6 @@ pub(super) fn draw_text((x, y): (f64, f64), anchor: &str, text: &str) -> String 
     format!("<text text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>")
 }
 
-/// Shortens a text to a width in pixels.
 fn truncate_to_width(text: &str, pixels: f64) -> String {
     let most = (pixels / CHARACTER_WIDTH).max(4.0) as usize;
     match text.chars().count() > most {

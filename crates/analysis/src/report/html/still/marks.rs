@@ -5,7 +5,6 @@ use super::{DrawingLayer, StillDrawing, axes, format_value};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Draws all marks of a chart's layer.
 pub(super) fn draw_layer(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let each =
         |mark: fn(&StillDrawing<'_>, &DrawingLayer<'_>, &Value) -> Option<String>| -> String {
@@ -85,14 +84,27 @@ fn draw_bars(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>) -> String {
         else {
             continue;
         };
-        svg += &draw_filled_rectangle((from, middle - high / 2.0, until - from, high), layer, row);
+        let rectangle = PixelRectangle {
+            x: from,
+            y: middle - high / 2.0,
+            width: until - from,
+            height: high,
+        };
+        svg += &draw_filled_rectangle(rectangle, layer, row);
     }
     svg
 }
 
-/// Draws a filled rectangle at a position, with its size in pixels.
+/// Rectangle in pixels, with `x` and `y` of its upper left corner.
+struct PixelRectangle {
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
 fn draw_filled_rectangle(
-    (x, y, width, height): (f64, f64, f64, f64),
+    rectangle: PixelRectangle,
     layer: &DrawingLayer<'_>,
     row: &Value,
 ) -> String {
@@ -104,7 +116,8 @@ fn draw_filled_rectangle(
             choose_opacity(layer, row)
         ),
     };
-    let width = width.max(0.3);
+    let PixelRectangle { x, y, height, .. } = rectangle;
+    let width = rectangle.width.max(0.3);
     format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}/>")
 }
 
@@ -117,19 +130,26 @@ fn draw_rectangle(
 ) -> Option<String> {
     let x = drawing.x_position(layer.field_value("x", row)?)?;
     if let Some(end) = layer.field_value("x2", row) {
-        let place = (x, 0.0, drawing.x_position(end)? - x, drawing.plot_height);
-        return Some(draw_filled_rectangle(place, layer, row));
+        let rectangle = PixelRectangle {
+            x,
+            y: 0.0,
+            width: drawing.x_position(end)? - x,
+            height: drawing.plot_height,
+        };
+        return Some(draw_filled_rectangle(rectangle, layer, row));
     }
     let y = drawing.y_position(layer.field_value("y", row)?)?;
     let (width, height) = (
         drawing.x.band_width() * drawing.plot_width,
         drawing.y.band_width() * drawing.plot_height,
     );
-    Some(draw_filled_rectangle(
-        (x - width / 2.0, y - height / 2.0, width, height),
-        layer,
-        row,
-    ))
+    let rectangle = PixelRectangle {
+        x: x - width / 2.0,
+        y: y - height / 2.0,
+        width,
+        height,
+    };
+    Some(draw_filled_rectangle(rectangle, layer, row))
 }
 
 fn draw_point(drawing: &StillDrawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {

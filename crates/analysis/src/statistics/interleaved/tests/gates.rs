@@ -28,7 +28,7 @@ impl EndedSequence {
     }
 }
 
-/// Judges as [`Sequence::is_regression`], by the median of all blocks.
+/// Judges as [`ConfidenceSequence::is_slowdown_above`], by the median of all blocks.
 fn judge_by_all_blocks(sequence: &ConfidenceSequence) -> Option<bool> {
     let estimate = sequence.estimate()?;
     let bound = -libm::log1p(-LIMIT);

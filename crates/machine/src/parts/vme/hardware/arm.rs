@@ -153,7 +153,7 @@ impl Vme {
             };
             let request = &mut parts.requests[command.id];
             let now = moment(context.now()).max(request.spans.marked());
-            request.mark(Stage::ControllerQueue, now);
+            request.book_stage(Stage::ControllerQueue, now);
             if command.write {
                 self.start_write(context, parts, drive_index, command);
                 continue;
@@ -241,7 +241,7 @@ impl Vme {
         let ready_since = drive.last_transfer();
         let passage = drive.transfer(now, first, count, false);
         let passes = drive.sector_end_times();
-        let period = drive.spindle().period();
+        let period = drive.spindle().revolution_time();
         // What is read ahead is nobody's way.
         if command.next_sector == first && command.next_sector < command.end_sector {
             let starts_at = now + passage.to_first_sector();
@@ -295,7 +295,7 @@ impl Vme {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let ready_since = drive.last_transfer();
-        let period = drive.spindle().period();
+        let period = drive.spindle().revolution_time();
         let read = drive.read_track(now, sector);
         if let Some(command) = command {
             mark_positioning(
@@ -351,7 +351,7 @@ impl Vme {
         let starts_at = (now + arm.total()).max(start_allowed_at);
         let transfer = &mut parts.requests[command.id];
         mark_arm_move(transfer, now, arm);
-        transfer.mark(Stage::BusTransfer, moment(starts_at));
+        transfer.book_stage(Stage::BusTransfer, moment(starts_at));
         self.set_arm(context, drive_index, ArmState::Seek(command), starts_at);
     }
 
@@ -365,7 +365,7 @@ impl Vme {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let ready_since = drive.last_transfer();
-        let period = drive.spindle().period();
+        let period = drive.spindle().revolution_time();
         let count = (command.end_sector - command.next_sector) as u32;
         let passage = drive.transfer(now, command.next_sector, count, true);
         let starts_at = now + passage.to_first_sector();
@@ -397,7 +397,7 @@ fn mark_positioning(
     // What the cache held of it may still be on the bus.
     if Time(transfer.spans.marked().0) > now {
         let marked = transfer.spans.marked();
-        transfer.mark(Stage::RotationalLatency, moment(starts_at).max(marked));
+        transfer.book_stage(Stage::RotationalLatency, moment(starts_at).max(marked));
         return;
     }
     mark_arm_move(transfer, now, arm);
@@ -409,5 +409,5 @@ fn mark_positioning(
         arm,
         Deadline::TransferCommand,
     );
-    transfer.mark(late, moment(starts_at));
+    transfer.book_stage(late, moment(starts_at));
 }

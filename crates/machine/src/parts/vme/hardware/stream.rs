@@ -5,7 +5,7 @@ use super::{StreamOrigin, Vme, VmeCommand, VmeEvent};
 use crate::hardware::marking::mark_media_transfer;
 use crate::hardware::mechanism::Geometry;
 use crate::hardware::{Parts, Surroundings};
-use diskperf_device::disk::layout::Place;
+use diskperf_device::disk::layout::SectorPosition;
 use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
@@ -58,18 +58,18 @@ pub(super) fn read_ahead_limit(geometry: &Geometry, command: &VmeCommand) -> u64
     }
     let last = geometry.locate(end - 1);
     let most = (end + u64::from(policy.ahead_sectors)).min(geometry.sectors());
-    let allowed = |drive_index: &Place| {
-        (policy.across_heads || drive_index.same_track(&last))
+    let allowed = |drive_index: &SectorPosition| {
+        (policy.across_heads || drive_index.is_on_same_track(&last))
             && (policy.across_cylinders || drive_index.cylinder == last.cylinder)
     };
     let mut limit = end;
     while limit < most {
         let run = geometry.run(limit);
-        if !allowed(&run.place) {
+        if !allowed(&run.position) {
             return limit;
         }
         // What lies side by side is on one track.
-        limit += u64::from(run.sectors);
+        limit += u64::from(run.sector_count);
     }
     most
 }
@@ -166,7 +166,7 @@ impl Vme {
         let transfer = &mut parts.requests[command.id];
         let media_end = moment(last).max(transfer.spans.marked());
         mark_media_transfer(transfer, drive, Time(media_end.0));
-        transfer.mark(
+        transfer.book_stage(
             Stage::BusTransfer,
             moment(command.data_ready_at).max(media_end),
         );

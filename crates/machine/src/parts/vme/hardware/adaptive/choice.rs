@@ -1,16 +1,16 @@
 //! Policy for each kind of command, and the search for better policies.
 
 use super::super::policy::Policy;
-use diskperf_device::Hint;
+use diskperf_device::AccessHint;
 use diskperf_sim::Time;
 
 /// Kind of command for which a policy is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandKind {
     /// Read that continues a sequence.
-    Sequence(Hint),
+    Sequence(AccessHint),
     /// Read that continues no sequence.
-    Other(Hint),
+    Other(AccessHint),
     /// Write that continues a sequence.
     WriteSequence,
     /// Write that continues no sequence.
@@ -18,12 +18,12 @@ pub(super) enum CommandKind {
 }
 
 impl CommandKind {
-    const COUNT: usize = 2 * Hint::ALL.len() + 2;
+    const COUNT: usize = 2 * AccessHint::ALL.len() + 2;
 
     fn index(self) -> usize {
         match self {
             Self::Sequence(class) => class as usize,
-            Self::Other(class) => Hint::ALL.len() + class as usize,
+            Self::Other(class) => AccessHint::ALL.len() + class as usize,
             Self::WriteSequence => Self::COUNT - 2,
             Self::WriteOther => Self::COUNT - 1,
         }
@@ -96,7 +96,7 @@ impl Default for PolicyChoice {
             ..Policy::default()
         };
         let mut policies = [read(0); CommandKind::COUNT];
-        for class in Hint::ALL {
+        for class in AccessHint::ALL {
             policies[CommandKind::Sequence(class).index()] = read(INITIAL_DISTANCE);
         }
         // What is written in sequence is seldom read soon.
@@ -239,7 +239,7 @@ mod tests {
     /// Commands that take longer the further a distance is from the best one.
     fn best_at(best: u32) -> impl Fn(&PolicyChoice) -> HalfTimes {
         move |choice: &PolicyChoice| {
-            let policy = choice.policy(CommandKind::Sequence(Hint::Raw));
+            let policy = choice.policy(CommandKind::Sequence(AccessHint::Raw));
             [Time(10_000 + 100 * u64::from(policy.ahead_sectors.abs_diff(best))); 2]
         }
     }
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn the_best_distance_is_found_and_another_one_when_things_change() {
         let mut choice = PolicyChoice::default();
-        let kinds = [CommandKind::Sequence(Hint::Raw)];
+        let kinds = [CommandKind::Sequence(AccessHint::Raw)];
         for best in [244, 10, 100, 0] {
             choice.improve(&kinds, best_at(best));
             assert_eq!(choice.policy(kinds[0]).ahead_sectors, best);
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_policy_that_single_steps_do_not_reach_is_found() {
         let mut choice = PolicyChoice::default();
-        let kinds = [Hint::Raw, Hint::FileWhole].map(CommandKind::Other);
+        let kinds = [AccessHint::Raw, AccessHint::FileWhole].map(CommandKind::Other);
         choice.improve(&kinds, |choice| {
             let is_there = |kind| choice.policy(kind).ahead_sectors == 60;
             let gain = if kinds.into_iter().all(is_there) {
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_small_gain_changes_no_policy() {
         let mut choice = PolicyChoice::default();
-        let kinds = [CommandKind::Other(Hint::Raw)];
+        let kinds = [CommandKind::Other(AccessHint::Raw)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(10_000 - ahead.min(100)); 2]
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_policy_that_helps_some_commands_and_harms_others_is_not_chosen() {
         let mut choice = PolicyChoice::default();
-        let kinds = [CommandKind::Other(Hint::FileWhole)];
+        let kinds = [CommandKind::Other(AccessHint::FileWhole)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(20_000 - 50 * ahead), Time(20_000 + ahead)]
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn after_a_workload_change_the_second_half_decides() {
-        let kinds = [CommandKind::Other(Hint::FileWhole)];
+        let kinds = [CommandKind::Other(AccessHint::FileWhole)];
         for (gain, expected) in [(40, 244), (4, 0)] {
             let mut choice = PolicyChoice::default();
             choice.improve(&kinds, |choice| {

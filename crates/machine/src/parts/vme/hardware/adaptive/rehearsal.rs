@@ -106,7 +106,7 @@ impl RehearsalBench {
             if ended_at == (self.script.warmup_count + self.script.requests.len()) / 2 {
                 self.half_time.set(now);
             }
-            self.count_down_conditions(&self.script.after_end[done.place()]);
+            self.count_down_conditions(&self.script.after_end[done.slot()]);
         }
     }
 
