@@ -56,7 +56,7 @@ pub use diskperf_timeline::Setting;
 pub use expected::{
     DataSheetExpectation, DataSheetExpectations, DiskFigure, Figure, FlashFigure, UnknownFigure,
 };
-pub use parameter::{CalibrationMethod, Parameter, ParameterOrigin};
+pub use parameter::{CalibrationMethod, Parameter, ValueOrigin};
 pub use published::{PrintedCallSize, PublishedCell, PublishedValues};
 pub use reader::Reader;
 pub use system::ResolvedSystem;

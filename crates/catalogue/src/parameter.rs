@@ -24,7 +24,7 @@ pub struct Parameter {
 
 /// Origin of a parameter value: documented, calibrated or assumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ParameterOrigin {
+pub enum ValueOrigin {
     /// Document, source file, or arithmetic on such values.
     Documented,
     /// Free parameter, chosen to reproduce a set of published measurements.
@@ -58,29 +58,29 @@ const FITTED_PREFIX: &str = "fitted:";
 
 impl Parameter {
     /// Returns the origin of the value: documented, calibrated or assumed.
-    pub fn origin(&self) -> ParameterOrigin {
-        ParameterOrigin::from_source(&self.source)
+    pub fn origin(&self) -> ValueOrigin {
+        ValueOrigin::from_source(&self.source)
     }
 }
 
-impl ParameterOrigin {
+impl ValueOrigin {
     /// Returns the origin that a `source` text states: `calibrated on: SET; REMARK`, `calibrated by
     /// hand on: SET; REMARK`, `assumed: REASON` or `fitted: WHAT`. Any other text refers to a
     /// document.
-    pub fn from_source(source: &str) -> ParameterOrigin {
+    pub fn from_source(source: &str) -> ValueOrigin {
         let calibrated = |set: &str, by| {
             let set = set.split(';').next().unwrap_or(set);
             let set = set.trim().to_string();
-            ParameterOrigin::Calibrated { set, by }
+            ValueOrigin::Calibrated { set, by }
         };
         if let Some(set) = source.strip_prefix(CALIBRATED_PREFIX) {
             calibrated(set, CalibrationMethod::AutomaticFit)
         } else if let Some(set) = source.strip_prefix(BY_HAND_PREFIX) {
             calibrated(set, CalibrationMethod::ByHand)
         } else if source.starts_with(ASSUMED_PREFIX) || source.starts_with(FITTED_PREFIX) {
-            ParameterOrigin::Assumed
+            ValueOrigin::Assumed
         } else {
-            ParameterOrigin::Documented
+            ValueOrigin::Documented
         }
     }
 }

@@ -91,7 +91,7 @@ fn found(log: &Log, cut: &Cut, unit: u64) -> Option<u64> {
 fn apply(contents: &mut Contents<u64>, log: &Log, entry: Entry) {
     match entry {
         Entry::Mark(_) => {}
-        Entry::Complete(index) => contents.complete(RequestId::first(index as u32)),
+        Entry::Complete(index) => contents.complete(RequestId::first_of_slot(index as u32)),
         Entry::Submit(index) => {
             let request = &log.requests[index];
             let operation = match request.kind {
@@ -102,7 +102,7 @@ fn apply(contents: &mut Contents<u64>, log: &Log, entry: Entry) {
             };
             let value = |_| index as u64 + 1;
             contents.submit(
-                RequestId::first(index as u32),
+                RequestId::first_of_slot(index as u32),
                 operation,
                 request.units.clone(),
                 value,

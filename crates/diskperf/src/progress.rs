@@ -467,11 +467,11 @@ impl Drop for BytesDisplay {
 }
 
 /// Progress display of a recording, with elapsed time and results, on a terminal only.
-pub(crate) struct RecordDisplay {
+pub(crate) struct TimeDisplay {
     bar: Option<ProgressBar>,
 }
 
-impl RecordDisplay {
+impl TimeDisplay {
     /// Creates the display for an activity of fixed duration, or for one that lasts until the user
     /// ends it.
     pub(crate) fn new(quiet: bool, lasts: Option<Duration>) -> Self {
@@ -511,7 +511,7 @@ impl RecordDisplay {
     }
 }
 
-impl Drop for RecordDisplay {
+impl Drop for TimeDisplay {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -60,7 +60,7 @@ pub enum RequestSource {
     Workload {
         /// Command of the workload.
         command: String,
-        /// The drive.
+        /// Drive that loses its power.
         drive: Box<DeviceSpecification>,
         /// Virtual seconds per elapsed second.
         speed: f64,

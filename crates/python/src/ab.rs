@@ -92,14 +92,14 @@ pub(crate) fn ab(
     py: Python<'_>,
     asked: AbArguments<'_>,
     store: Option<StoreArgument>,
-) -> PyResult<AbOutcome> {
+) -> PyResult<ComparedRuns> {
     let request = asked.to_request(py)?;
     let made = run_interruptible(py, |stop| run_ab(request, store.as_ref(), stop))?;
     made.map_err(|error| to_exception(py, &error))
 }
 
 /// Runs and verdict of an A/B measurement; a tuple in Python.
-pub(crate) struct AbOutcome {
+pub(crate) struct ComparedRuns {
     a: Run,
     b: Run,
     compared: Compared,
@@ -107,7 +107,7 @@ pub(crate) struct AbOutcome {
     store_failure: Option<String>,
 }
 
-impl<'py> IntoPyObject<'py> for AbOutcome {
+impl<'py> IntoPyObject<'py> for ComparedRuns {
     type Target = PyTuple;
     type Output = Bound<'py, PyTuple>;
     type Error = PyErr;
@@ -121,7 +121,7 @@ fn run_ab(
     request: AbRequest,
     store: Option<&StoreArgument>,
     stop: &Arc<AtomicBool>,
-) -> Result<AbOutcome, LaboratoryError> {
+) -> Result<ComparedRuns, LaboratoryError> {
     let fail_over = request.slowdown_limit;
     let plan = plan(request)?;
     prepare_process(plan.plans())?;
@@ -140,7 +140,7 @@ fn run_ab(
             "one of the arms was not run".to_owned(),
         ));
     };
-    Ok(AbOutcome {
+    Ok(ComparedRuns {
         a,
         b,
         compared,

@@ -1,7 +1,7 @@
 //! What must hold of every file of the embedded catalogue.
 
 use super::super::value::{self, Table, ValueContent};
-use super::super::{Catalogue, Component, ParameterOrigin, embedded};
+use super::super::{Catalogue, Component, ValueOrigin, embedded};
 use super::declarations;
 use super::{every_entry, parameters};
 use diskperf_diagnostics::Text;
@@ -41,7 +41,7 @@ fn every_entry_reads_and_gives_source_unit_and_file_for_every_number() {
                 assert!(!parameter.unit.is_empty(), "{shown}");
             }
             assert!(parameter.source.len() > 7, "{shown}");
-            if let ParameterOrigin::Calibrated { set, .. } = parameter.origin() {
+            if let ValueOrigin::Calibrated { set, .. } = parameter.origin() {
                 assert!(sets.contains(set.as_str()), "no such set: {shown}");
             }
         }
@@ -132,7 +132,7 @@ fn the_free_parameters_are_few_and_each_acts_on_several_cells() {
     let mut free = BTreeSet::new();
     for name in catalogue.system_names() {
         for parameter in parameters(&name, &[]).expect("a system") {
-            if let ParameterOrigin::Calibrated { set, .. } = parameter.origin() {
+            if let ValueOrigin::Calibrated { set, .. } = parameter.origin() {
                 let cells = published
                     .calibration_set(&set)
                     .unwrap_or_else(|e| panic!("{e}"));

@@ -1,6 +1,6 @@
 //! What overrides what.
 
-use super::super::{CalibrationMethod, Catalogue, Component, ParameterOrigin, Setting};
+use super::super::{CalibrationMethod, Catalogue, Component, Setting, ValueOrigin};
 use super::declarations;
 use super::{overlaid, parameters, settings, value};
 
@@ -238,13 +238,10 @@ fn a_source_says_where_a_value_comes_from() {
         found.expect("the path")
     };
     assert_eq!(found("drive.spindle_rpm").source, "a data sheet");
-    assert_eq!(
-        found("drive.spindle_rpm").origin(),
-        ParameterOrigin::Documented
-    );
+    assert_eq!(found("drive.spindle_rpm").origin(), ValueOrigin::Documented);
     let chosen = |by| {
         let set = "some-set".to_string();
-        ParameterOrigin::Calibrated { set, by }
+        ValueOrigin::Calibrated { set, by }
     };
     assert_eq!(
         found("drive.settle_ms").origin(),
@@ -254,11 +251,11 @@ fn a_source_says_where_a_value_comes_from() {
     assert_eq!(by_hand, chosen(CalibrationMethod::ByHand));
     assert_eq!(
         found("drive.write_settle_ms").origin(),
-        ParameterOrigin::Assumed
+        ValueOrigin::Assumed
     );
     assert_eq!(
         found("drive.track_skew_sectors").origin(),
-        ParameterOrigin::Assumed
+        ValueOrigin::Assumed
     );
     assert_eq!(found("drive.head_switch_ms").source, "--set");
     // What it inherits keeps the source that it was inherited with.

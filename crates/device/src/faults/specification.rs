@@ -7,13 +7,13 @@ use std::ops::Range;
 /// Kind of an operation, without its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OperationKind {
-    /// Read of sectors.
+    /// Read of a range of sectors.
     Read,
     /// Write of sectors, with or without force unit access.
     Write,
     /// Flush of the volatile cache.
     Flush,
-    /// Discard of sectors.
+    /// Discard of a range of sectors.
     Trim,
     /// Write of zeroes without data from the host.
     WriteZeroes,
@@ -55,7 +55,7 @@ impl OperationKind {
 /// Placement of runs of sectors at random in the range of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectorRuns {
-    /// Number of runs.
+    /// Number of runs of sectors.
     pub count: u64,
     /// Number of sectors of each run.
     pub sectors: u64,
@@ -169,7 +169,7 @@ pub enum FaultStart {
 /// Length of a fault's activity, from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultLength {
-    /// No end.
+    /// The fault never ends.
     Unlimited,
     /// Duration in virtual time.
     Time(Time),

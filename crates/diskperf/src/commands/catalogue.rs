@@ -6,7 +6,7 @@ use crate::drawing;
 use crate::listing::Listing;
 use crate::output::{print, width};
 use diskperf_battery::program::nearest;
-use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ParameterOrigin};
+use diskperf_catalogue::{CalibrationMethod, Catalogue, Component, Parameter, ValueOrigin};
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::catalogue::{
     self, ComponentEntry, DriveFigures, SystemEntry, ZoneFigures, find_components, list_components,
@@ -165,9 +165,9 @@ fn describe_free_parameters(parameters: &[Parameter]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for parameter in parameters {
         let how = match parameter.origin() {
-            ParameterOrigin::Documented => continue,
-            ParameterOrigin::Assumed => "assumed".to_owned(),
-            ParameterOrigin::Calibrated { set, by } => match by {
+            ValueOrigin::Documented => continue,
+            ValueOrigin::Assumed => "assumed".to_owned(),
+            ValueOrigin::Calibrated { set, by } => match by {
                 CalibrationMethod::AutomaticFit => format!("calibrated by a fit to {set}"),
                 CalibrationMethod::ByHand => format!("calibrated by hand on {set}"),
             },
@@ -196,9 +196,9 @@ fn describe_free_parameters(parameters: &[Parameter]) -> String {
 /// set.
 fn describe_origin(parameter: &Parameter) -> (&'static str, Option<String>) {
     match parameter.origin() {
-        ParameterOrigin::Documented => ("documented", None),
-        ParameterOrigin::Assumed => ("assumed", None),
-        ParameterOrigin::Calibrated { set, by } => match by {
+        ValueOrigin::Documented => ("documented", None),
+        ValueOrigin::Assumed => ("assumed", None),
+        ValueOrigin::Calibrated { set, by } => match by {
             CalibrationMethod::AutomaticFit => ("fitted", Some(set)),
             CalibrationMethod::ByHand => ("by_hand", Some(set)),
         },

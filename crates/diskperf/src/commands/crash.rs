@@ -1,4 +1,4 @@
-//! `diskperf crash`.
+//! The command `diskperf crash`.
 
 mod format;
 

@@ -3,7 +3,7 @@
 use super::{CommandResult, DONE, FAILED};
 use crate::arguments::{OutputFormat, RecordArguments};
 use crate::output::{print, print_message, width};
-use crate::progress::RecordDisplay;
+use crate::progress::TimeDisplay;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
 use diskperf_laboratory::LaboratoryError;
@@ -18,7 +18,7 @@ pub(crate) fn record(arguments: &RecordArguments) -> CommandResult {
     };
     let ready = ReadyRecording::prepare(asked, &arguments.output, arguments.force)?;
     let stop = stop_on_signals()?;
-    let progress = RecordDisplay::new(arguments.quiet, arguments.lasts);
+    let progress = TimeDisplay::new(arguments.quiet, arguments.lasts);
     let came = ready.record(&stop, |so_far| {
         progress.update(so_far.request_count, so_far.lost_event_count);
     });

@@ -1,4 +1,4 @@
-//! `diskperf serve`.
+//! The command `diskperf serve`.
 
 mod control;
 mod logs;

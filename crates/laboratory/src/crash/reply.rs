@@ -36,7 +36,7 @@ impl PendingReply {
         }
     }
 
-    /// Sends an error.
+    /// Replies with an error.
     pub(super) fn fail(self, error: Errno) {
         match self {
             Self::Empty(reply) => reply.error(error),

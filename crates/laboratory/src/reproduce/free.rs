@@ -3,7 +3,7 @@
 use super::document::ReproducedDocument;
 use super::notes;
 use diskperf_analysis::accuracy::{FreeParameter, FreeParameterOrigin, FreeParameters};
-use diskperf_catalogue::{CalibrationMethod, ParameterOrigin, PublishedValues};
+use diskperf_catalogue::{CalibrationMethod, PublishedValues, ValueOrigin};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::ModelComputer;
 use std::collections::BTreeMap;
@@ -28,9 +28,9 @@ impl FreeParameterList {
                 continue;
             }
             let (choice, cells): (FreeParameterOrigin, Vec<String>) = match parameter.origin() {
-                ParameterOrigin::Documented => continue,
-                ParameterOrigin::Assumed => (FreeParameterOrigin::Assumed, Vec::new()),
-                ParameterOrigin::Calibrated { set, by } => {
+                ValueOrigin::Documented => continue,
+                ValueOrigin::Assumed => (FreeParameterOrigin::Assumed, Vec::new()),
+                ValueOrigin::Calibrated { set, by } => {
                     let cells = self.list_cells(set, published)?;
                     let choice = match by {
                         CalibrationMethod::AutomaticFit => FreeParameterOrigin::Fitted,

@@ -108,11 +108,11 @@ pub struct Arrival {
 /// Arrival or completion of a request, with its number in the order of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEvent {
-    /// A request arrived.
+    /// Arrival of a request.
     Arrived {
         /// Number of the request.
         number: u64,
-        /// The request.
+        /// Request as the client sent it.
         request: ServedRequest,
         /// Virtual time of the arrival.
         time: Time,

@@ -1,7 +1,7 @@
 //! Live line of a served drive on a terminal.
 
 use crate::arguments::ServeArguments;
-use crate::progress::RecordDisplay;
+use crate::progress::TimeDisplay;
 use diskperf_serve::{Served, StatisticsReport};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Live line of a served drive: rates of the last second, requests in flight, lateness.
 pub(super) struct ServeProgress {
-    shown: RecordDisplay,
+    shown: TimeDisplay,
     speed: f64,
     rates: Rates,
 }
@@ -52,7 +52,7 @@ impl Rates {
 impl ServeProgress {
     pub(super) fn new(arguments: &ServeArguments) -> Self {
         Self {
-            shown: RecordDisplay::new(arguments.quiet, arguments.lasts),
+            shown: TimeDisplay::new(arguments.quiet, arguments.lasts),
             speed: arguments.speed,
             rates: Rates::new(Instant::now()),
         }
