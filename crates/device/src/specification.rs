@@ -19,7 +19,7 @@ use crate::flash::specification::{FlashSpecification, UNIT_BYTES};
 use crate::kinds::each_device;
 #[cfg(feature = "catalogue")]
 use diskperf_catalogue::{Catalogue, Component, Errors, Reader, System};
-use diskperf_ftl::Past;
+use diskperf_ftl::PreconditionState;
 use diskperf_sim::Streams;
 
 /// Specification from which devices of one kind are built.
@@ -260,7 +260,7 @@ impl DeviceSpecification {
     #[must_use]
     pub fn written_at_random(mut self) -> Self {
         if let Self::Flash(flash) = &mut self {
-            flash.layer.past = Past::Random;
+            flash.layer.past = PreconditionState::Random;
         }
         self
     }

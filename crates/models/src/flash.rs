@@ -6,7 +6,7 @@ mod written;
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, Spare};
-use diskperf_ftl::{Past, Policy, analytic};
+use diskperf_ftl::{PreconditionState, VictimPolicy, analytic};
 
 const UNIT_BYTES: u64 = 4096;
 /// Maximum queue depth of reads that a calculation accepts.
@@ -75,7 +75,7 @@ pub fn flash(asked: &Asked) -> Result<Flash, LaboratoryError> {
 fn of_spare(
     asked: &Asked,
     spare: f64,
-    policies: &[(&str, Policy)],
+    policies: &[(&str, VictimPolicy)],
     hot: Option<(u8, u8)>,
 ) -> Result<Spare, LaboratoryError> {
     let shares = hot.map(|(writes, space)| (f64::from(writes) / 100.0, f64::from(space) / 100.0));
@@ -92,15 +92,17 @@ fn of_spare(
     Ok(Spare {
         spare,
         over_provisioning: spare / (1.0 - spare),
-        pools: shares.map(|(writes, space)| analytic::hot_cold_split(left, writes, space)),
+        pools: shares.map(|(writes, space)| {
+            analytic::hot_cold_separated_write_amplification(left, writes, space)
+        }),
         policies,
     })
 }
 
-fn past(hot: Option<(u8, u8)>) -> Past {
+fn past(hot: Option<(u8, u8)>) -> PreconditionState {
     match hot {
-        None => Past::Random,
-        Some((writes_percent, space_percent)) => Past::HotCold {
+        None => PreconditionState::Random,
+        Some((writes_percent, space_percent)) => PreconditionState::HotCold {
             writes_percent,
             space_percent,
         },
@@ -109,15 +111,23 @@ fn past(hot: Option<(u8, u8)>) -> Past {
 
 /// Returns the write amplification by formula, if there is one. The formula for hot and cold writes
 /// assumes a single write frontier and collection of the oldest superblock.
-fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -> Option<f64> {
+fn formula(
+    policy: VictimPolicy,
+    spare: f64,
+    units: u32,
+    shares: Option<(f64, f64)>,
+) -> Option<f64> {
     match (policy, shares) {
-        (Policy::Fifo, None) => Some(analytic::fifo(spare)),
-        (Policy::Fifo, Some((writes, space))) => {
-            Some(analytic::hot_cold_fifo(spare, writes, space))
+        (VictimPolicy::OldestFirst, None) => Some(analytic::fifo_write_amplification(spare)),
+        (VictimPolicy::OldestFirst, Some((writes, space))) => Some(
+            analytic::hot_cold_fifo_write_amplification(spare, writes, space),
+        ),
+        (VictimPolicy::Greedy, None) => Some(analytic::greedy_write_amplification(spare, units)),
+        (VictimPolicy::RandomChoices(choices), None) => {
+            Some(analytic::choices_write_amplification(spare, units, choices))
         }
-        (Policy::Greedy, None) => Some(analytic::greedy(spare, units)),
-        (Policy::Choices(choices), None) => Some(analytic::choices(spare, units, choices)),
-        (Policy::Greedy | Policy::Choices(_), Some(_)) | (Policy::CostBenefit, _) => None,
+        (VictimPolicy::Greedy | VictimPolicy::RandomChoices(_), Some(_))
+        | (VictimPolicy::CostBenefit, _) => None,
     }
 }
 
@@ -147,9 +157,9 @@ fn dies_at(asked: &Asked, depth: u32) -> DieUse {
     let model = dies::busy(drive.dies, depth, asked.seed);
     DieUse {
         depth,
-        formula: analytic::utilisation_of(drive.dies, depth, 0.0),
-        many_dies: analytic::utilisation(f64::from(depth) / dies, 0.0),
-        bound: analytic::dies_hit(dies, f64::from(depth)),
+        formula: analytic::die_utilisation(drive.dies, depth, 0.0),
+        many_dies: analytic::die_utilisation_by_load(f64::from(depth) / dies, 0.0),
+        bound: analytic::busy_die_count(dies, f64::from(depth)),
         model,
         iops: model * dies * 1e6 / (drive.read_us + drive.transfer_us),
     }
@@ -202,7 +212,8 @@ fn cliff(
     out_mb_per_s: f64,
     then_mb_per_s: f64,
 ) -> Cliff {
-    let full_after_s = analytic::buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
+    let full_after_s =
+        analytic::time_until_buffer_full_s(bytes as f64, in_mb_per_s * 1e6, out_mb_per_s * 1e6);
     Cliff {
         name,
         bytes,
@@ -214,17 +225,17 @@ fn cliff(
     }
 }
 
-fn policy(name: &str) -> Result<Policy, LaboratoryError> {
+fn policy(name: &str) -> Result<VictimPolicy, LaboratoryError> {
     match name {
-        "fifo" => return Ok(Policy::Fifo),
-        "greedy" => return Ok(Policy::Greedy),
-        "cost_benefit" => return Ok(Policy::CostBenefit),
+        "fifo" => return Ok(VictimPolicy::OldestFirst),
+        "greedy" => return Ok(VictimPolicy::Greedy),
+        "cost_benefit" => return Ok(VictimPolicy::CostBenefit),
         _ => {}
     }
     (name.strip_prefix("choices_"))
         .and_then(|choices| choices.parse().ok())
         .filter(|choices| (1..=1000).contains(choices))
-        .map(Policy::Choices)
+        .map(VictimPolicy::RandomChoices)
         .ok_or_else(|| {
             request(format!(
                 "--policy {name} does not exist; give fifo, greedy, cost_benefit, or choices_1 to choices_1000"

@@ -5,7 +5,7 @@ use crate::flash::device::Flash;
 use crate::flash::specification::FlashSpecification;
 use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
 use diskperf_catalogue::FlashFigure;
-use diskperf_ftl::Traffic;
+use diskperf_ftl::ProgrammedUnits;
 use diskperf_sim::{Stream, Streams, Time};
 
 /// Seed of the random positions for reads and writes.
@@ -193,11 +193,11 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     // At least so many, and on to the end of a collection.
     let mut write = |least: u64| {
         let (mut erases, mut done) = (u64::MAX, 0);
-        while done < least || erases > 0 && traffic(asked.drive()).erases == erases {
+        while done < least || erases > 0 && traffic(asked.drive()).erase_count == erases {
             asked.next();
             done += 1;
             if done == least {
-                erases = traffic(asked.drive()).erases;
+                erases = traffic(asked.drive()).erase_count;
             }
         }
         (done, asked.drive().now(), traffic(asked.drive()))
@@ -205,22 +205,23 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     // What the buffer and the cache take is over then, and collection is even.
     let (_, begun, before) = write(300_000 + cache_units(&specification));
     let (writes, ended, after) = write(STEADY);
-    let (since, seconds) = (after.since(&before), (ended - begun).seconds());
+    let (since, seconds) = (after.traffic_since(&before), (ended - begun).seconds());
     // So few collections leave more room, or less, than they found, which changes what is
     // copied by several percent. What the victims had left does not hang on that.
-    let emptied = since.erases * u64::from(specification.layer_superblock_units());
-    if emptied <= since.collection {
-        return (writes as f64 / seconds, since.amplification());
+    let emptied = since.erase_count * u64::from(specification.layer_superblock_units());
+    if emptied <= since.collection_units {
+        return (writes as f64 / seconds, since.write_amplification());
     }
-    let by_collection = emptied as f64 / (emptied - since.collection) as f64;
+    let by_collection = emptied as f64 / (emptied - since.collection_units) as f64;
     // Map, journal and padding are collected as the host's units are.
-    let by_others = (since.programmed() - since.collection) as f64 / since.host as f64;
+    let by_others =
+        (since.programmed_units() - since.collection_units) as f64 / since.host_units as f64;
     let amplification = by_collection * by_others;
-    let programmed_per_s = since.programmed() as f64 / seconds;
+    let programmed_per_s = since.programmed_units() as f64 / seconds;
     (programmed_per_s / amplification, amplification)
 }
 
-fn traffic(drive: &Drive) -> Traffic {
+fn traffic(drive: &Drive) -> ProgrammedUnits {
     *drive.device().flash().expect("a flash drive").traffic()
 }
 

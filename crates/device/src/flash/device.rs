@@ -31,7 +31,7 @@ use crate::WhatIf;
 use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
-use diskperf_ftl::{Ftl, Past, Placement, Progress, Traffic};
+use diskperf_ftl::{CollectionStep, Ftl, Placement, PreconditionState, ProgrammedUnits};
 use diskperf_sim::{Stream, Time};
 use diskperf_spans::{DieBusy, FlashBusy, FlashTraffic, Nanoseconds, Position, Stage};
 use flushes::Flushes;
@@ -120,12 +120,12 @@ impl Flash {
         specification.check()?;
         let geometry = &specification.geometry;
         let layer = &specification.layer;
-        let ftl = Ftl::written(
+        let ftl = Ftl::new_preconditioned_with_features(
             specification.layer_specification(seed),
             specification.features(),
             layer.past,
             match layer.past {
-                Past::Fresh => 0,
+                PreconditionState::Fresh => 0,
                 _ => layer.filled,
             },
         )?;
@@ -241,13 +241,13 @@ impl Flash {
         }
         if self.ftl.is_untouched(logical) {
             // Nothing of a past is in the cache of one bit a cell.
-            return Some(self.places.of(self.ftl.drawn_place(logical), false));
+            return Some(self.places.of(self.ftl.draw_physical_unit(logical), false));
         }
         Some(self.place(self.ftl.read(logical)?))
     }
 
     fn place(&self, physical: u32) -> super::places::Place {
-        let cached = self.ftl.is_cache(self.places.superblock(physical));
+        let cached = self.ftl.is_slc_superblock(self.places.superblock(physical));
         self.places.of(physical, cached)
     }
 
@@ -269,7 +269,7 @@ impl Flash {
     }
 
     /// Returns the counts of programmed mapping units and erases, by cause.
-    pub fn traffic(&self) -> &Traffic {
+    pub fn traffic(&self) -> &ProgrammedUnits {
         self.ftl.traffic()
     }
 
@@ -278,15 +278,15 @@ impl Flash {
         let traffic = self.ftl.traffic();
         FlashTraffic {
             drive,
-            host_units: traffic.host + self.written_in_place,
-            past_cache_units: traffic.past_cache,
+            host_units: traffic.host_units + self.written_in_place,
+            past_cache_units: traffic.past_cache_units,
             unwritten_read_units: self.unwritten_reads,
-            collection_units: traffic.collection,
-            folding_units: traffic.folding,
-            levelling_units: traffic.wear_levelling + traffic.refresh,
-            map_units: traffic.map,
-            padding_units: traffic.padding,
-            erases: traffic.erases,
+            collection_units: traffic.collection_units,
+            folding_units: traffic.folding_units,
+            levelling_units: traffic.wear_levelling_units + traffic.refresh_units,
+            map_units: traffic.map_units,
+            padding_units: traffic.padding_units,
+            erases: traffic.erase_count,
             suspensions: self.suspensions,
         }
     }
@@ -308,7 +308,7 @@ impl Flash {
             self.flushes,
             self.collecting,
             self.ftl.free_superblocks(),
-            self.ftl.progress(),
+            self.ftl.next_collection_step(),
             self.ftl.copies_due(),
             self.specification.geometry.program_units(),
             self.free,
@@ -438,7 +438,7 @@ impl Flash {
         !self.crowded.is_empty()
             || self.buffer.waits() > 0
             || self.collecting.has_work()
-            || self.ftl.progress() != Progress::Idle
+            || self.ftl.next_collection_step() != CollectionStep::Idle
             || self.ftl.wants_collection()
             || self.flushes.has_work()
             || self.journal_is_due()

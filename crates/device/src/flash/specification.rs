@@ -1,7 +1,8 @@
 //! Specification of a flash drive, and the errors of an invalid one.
 
 use diskperf_ftl::{
-    Allocation, Features, Geometry, Impossible, Past, Policy, Separation, SlcCache,
+    DataSeparation, DieAllocation, Features, Geometry, ImpossibleSpecification, PreconditionState,
+    SlcCache, VictimPolicy,
 };
 use diskperf_sim::Time;
 
@@ -122,7 +123,7 @@ pub struct LayerSpecification {
     /// Logical capacity that the host sees, in mapping units.
     pub logical_units: u32,
     /// Policy that chooses victims of garbage collection.
-    pub policy: Policy,
+    pub policy: VictimPolicy,
     /// Number of free superblocks below which garbage collection begins.
     pub soft_free: u32,
     /// Number of free superblocks below which writes wait for garbage collection.
@@ -132,7 +133,7 @@ pub struct LayerSpecification {
     /// Maximum number of dies that erase at the same time.
     pub dies_erasing: u32,
     /// Precondition state: the way the drive was written before the run.
-    pub past: Past,
+    pub past: PreconditionState,
     /// Number of mapping units that the preconditioning wrote.
     pub filled: u32,
     /// Whether power cuts are modelled. The drive then tracks the data of each mapping unit and the
@@ -235,7 +236,7 @@ pub struct FlashSpecification {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlashError {
     /// Error in the parameters of the translation layer.
-    Layer(Impossible),
+    Layer(ImpossibleSpecification),
     /// A count, whose key is given, is 0.
     Zero(&'static str),
     /// The page size in bytes is not a multiple of the mapping unit.
@@ -299,8 +300,8 @@ impl std::fmt::Display for FlashError {
 
 impl std::error::Error for FlashError {}
 
-impl From<Impossible> for FlashError {
-    fn from(error: Impossible) -> Self {
+impl From<ImpossibleSpecification> for FlashError {
+    fn from(error: ImpossibleSpecification) -> Self {
         Self::Layer(error)
     }
 }
@@ -309,10 +310,10 @@ impl FlashSpecification {
     /// Returns the geometry in the form of the translation layer.
     pub(super) fn layer_geometry(&self) -> Geometry {
         Geometry {
-            superblocks: self.geometry.blocks,
-            dies: self.geometry.dies(),
-            program_units: self.geometry.program_units(),
-            rows: self.geometry.word_lines,
+            superblock_count: self.geometry.blocks,
+            die_count: self.geometry.dies(),
+            units_per_program: self.geometry.program_units(),
+            rows_per_superblock: self.geometry.word_lines,
         }
     }
 
@@ -328,11 +329,11 @@ impl FlashSpecification {
             geometry: self.layer_geometry(),
             logical_units: self.layer.logical_units,
             policy: self.layer.policy,
-            separation: Separation::Apart,
-            streams: 1,
-            soft_free: self.layer.soft_free,
-            hard_free: self.layer.hard_free,
-            wear_threshold: self.layer.wear_threshold,
+            separation: DataSeparation::MovedApart,
+            stream_count: 1,
+            soft_free_superblocks: self.layer.soft_free,
+            hard_free_superblocks: self.layer.hard_free,
+            wear_threshold_erases: self.layer.wear_threshold,
             seed,
         }
     }
@@ -362,17 +363,20 @@ impl FlashSpecification {
     pub(super) fn features(&self) -> Features {
         Features {
             system_units: self.system_units(),
-            allocation: Allocation::NextFree,
-            cache: self.cache.map(|cache| SlcCache {
-                bits: self.geometry.pages_per_word_line,
+            allocation: DieAllocation::PreferredDie,
+            slc_cache: self.cache.map(|cache| SlcCache {
+                bits_per_cell: self.geometry.pages_per_word_line,
                 fixed_superblocks: cache.fixed_superblocks,
                 dynamic_superblocks: cache.dynamic_superblocks,
             }),
-            parity: None,
-            power_cuts: self.layer.power_cuts,
+            parity_stripe_programs: None,
+            tracks_power_cuts: self.layer.power_cuts,
             // What survives a power cut has an address.
-            anonymous: !self.layer.power_cuts
-                && !matches!(self.layer.past, Past::Fresh | Past::Sequential),
+            anonymous_precondition: !self.layer.power_cuts
+                && !matches!(
+                    self.layer.past,
+                    PreconditionState::Fresh | PreconditionState::Sequential
+                ),
         }
     }
 
@@ -444,8 +448,11 @@ impl FlashSpecification {
     /// bit for each mapping unit written in order. Other tables grow when they are used.
     pub fn memory_bytes(&self) -> u64 {
         let written = match self.layer.past {
-            Past::Sequential => u64::from(self.layer.filled),
-            Past::Fresh | Past::Random | Past::HotCold { .. } | Past::Zipf { .. } => 0,
+            PreconditionState::Sequential => u64::from(self.layer.filled),
+            PreconditionState::Fresh
+            | PreconditionState::Random
+            | PreconditionState::HotCold { .. }
+            | PreconditionState::Zipf { .. } => 0,
         };
         written * 8 + written / 8
     }
@@ -458,7 +465,7 @@ impl FlashSpecification {
 
     /// Reports whether the drive was written before the run.
     pub fn was_written(&self) -> bool {
-        self.layer.past != Past::Fresh
+        self.layer.past != PreconditionState::Fresh
     }
 
     /// Returns the capacity of the write buffer, in bytes.

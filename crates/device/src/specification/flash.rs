@@ -6,7 +6,7 @@ use crate::flash::specification::{
     LayerSpecification, LinkSpecification, Suspension, UNIT_BYTES,
 };
 use diskperf_catalogue::Reader;
-use diskperf_ftl::{Impossible, Past, Policy};
+use diskperf_ftl::{ImpossibleSpecification, PreconditionState, VictimPolicy};
 use diskperf_sim::Time;
 
 /// Number of blocks per plane below which an error names that number as the cause. Real planes have
@@ -117,7 +117,10 @@ const CAPACITY: [&str; 12] = [
 /// Returns the key that an error message should name. If a drive lacks space for garbage
 /// collection, that is a key that the user set, in place of the short one.
 fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
-    let is_of_room = matches!(error, FlashError::Layer(Impossible::Deadlock { .. }));
+    let is_of_room = matches!(
+        error,
+        FlashError::Layer(ImpossibleSpecification::Deadlock { .. })
+    );
     if !is_of_room || reader.is_set(key) {
         return key;
     }
@@ -127,7 +130,10 @@ fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'st
 
 /// Returns a hint which parameters add space for garbage collection, if that is the error.
 fn remedy(key: &str, error: &FlashError) -> String {
-    if !matches!(error, FlashError::Layer(Impossible::Deadlock { .. })) {
+    if !matches!(
+        error,
+        FlashError::Layer(ImpossibleSpecification::Deadlock { .. })
+    ) {
         return String::new();
     }
     match key {
@@ -157,14 +163,19 @@ fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static st
 }
 
 /// Returns the key that an error of the translation layer is primarily about.
-fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'static str {
+fn blamed_of_layer(
+    specification: &FlashSpecification,
+    error: &ImpossibleSpecification,
+) -> &'static str {
     match error {
-        Impossible::SoftBelowHard { .. } => "soft_free_superblocks",
-        Impossible::HardTooLow { .. } => "hard_free_superblocks",
-        Impossible::FewBits(_) | Impossible::UnevenCache { .. } => "slc_fixed_bytes",
-        Impossible::Overfilled { .. } | Impossible::NoShare => "past_fill_share",
-        Impossible::UnevenParity { .. } => "dies_per_channel",
-        Impossible::Deadlock { free, .. } => {
+        ImpossibleSpecification::SoftThresholdBelowHard { .. } => "soft_free_superblocks",
+        ImpossibleSpecification::HardThresholdTooLow { .. } => "hard_free_superblocks",
+        ImpossibleSpecification::TooFewBitsPerCell(_)
+        | ImpossibleSpecification::UnevenCache { .. } => "slc_fixed_bytes",
+        ImpossibleSpecification::OverfilledPrecondition { .. }
+        | ImpossibleSpecification::InvalidShare => "past_fill_share",
+        ImpossibleSpecification::UnevenParity { .. } => "dies_per_channel",
+        ImpossibleSpecification::Deadlock { free, .. } => {
             let blocks = specification.geometry.blocks;
             let cache = specification
                 .cache
@@ -180,7 +191,9 @@ fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'
                 () => "spare_share",
             }
         }
-        Impossible::Zero(_) | Impossible::TooLarge(_) | Impossible::NoSpare { .. } => "spare_share",
+        ImpossibleSpecification::ZeroParameter(_)
+        | ImpossibleSpecification::TooManyUnits(_)
+        | ImpossibleSpecification::NoOverProvisioning { .. } => "spare_share",
     }
 }
 
@@ -383,11 +396,11 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
         * f64::from(geometry.blocks);
     let logical = (physical * (1.0 - spare)).clamp(0.0, f64::from(u32::MAX)) as u32;
     let policies = [
-        ("greedy", Policy::Greedy),
-        ("fifo", Policy::Fifo),
-        ("best_of_two", Policy::Choices(2)),
-        ("best_of_ten", Policy::Choices(10)),
-        ("cost_benefit", Policy::CostBenefit),
+        ("greedy", VictimPolicy::Greedy),
+        ("fifo", VictimPolicy::OldestFirst),
+        ("best_of_two", VictimPolicy::RandomChoices(2)),
+        ("best_of_ten", VictimPolicy::RandomChoices(10)),
+        ("cost_benefit", VictimPolicy::CostBenefit),
     ];
     let policy = reader.choice(
         "collection_policy",
@@ -434,12 +447,12 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
 
 /// Reads the precondition state. By default, hot-cold preconditioning sends 80 % of the writes to
 /// 20 % of the units, the usual example, and Zipf preconditioning has the exponent 1.1.
-fn read_past(reader: &mut Reader<'_>) -> Past {
+fn read_past(reader: &mut Reader<'_>) -> PreconditionState {
     let mut percent = |key, most, default, doc| {
         let given = reader.optional_integer(key, 1..=most, doc);
         given.map_or(default, |given| given as u8)
     };
-    let hot_cold = Past::HotCold {
+    let hot_cold = PreconditionState::HotCold {
         writes_percent: percent(
             "past_hot_writes_percent",
             99,
@@ -453,7 +466,7 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
             "percentage of the preconditioned range, from its start, that was hot under hot_cold; 20 if absent",
         ),
     };
-    let zipf = Past::Zipf {
+    let zipf = PreconditionState::Zipf {
         theta_percent: percent(
             "past_zipf_percent",
             250,
@@ -462,9 +475,9 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
         ),
     };
     let pasts = [
-        ("fresh", Past::Fresh),
-        ("sequential", Past::Sequential),
-        ("random", Past::Random),
+        ("fresh", PreconditionState::Fresh),
+        ("sequential", PreconditionState::Sequential),
+        ("random", PreconditionState::Random),
         ("hot_cold", hot_cold),
         ("zipf", zipf),
     ];

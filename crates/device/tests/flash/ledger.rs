@@ -62,7 +62,11 @@ pub(super) fn drawn(draws: &mut Stream) -> FlashSpecification {
     (layer.soft_free, layer.hard_free) = (4, 3);
     layer.dies_erasing = 1 + draws.below(4) as u32;
     layer.logical_units = superblock * (geometry.blocks - 9);
-    layer.past = [Past::Fresh, Past::Sequential, Past::Random][draws.below(3) as usize];
+    layer.past = [
+        PreconditionState::Fresh,
+        PreconditionState::Sequential,
+        PreconditionState::Random,
+    ][draws.below(3) as usize];
     layer.filled = layer.logical_units / (1 + draws.below(2) as u32);
     specification
 }
@@ -125,15 +129,15 @@ fn every_request_ends_and_nothing_is_lost() {
         load(&mut host, &mut draws, &mut stages);
         host.rest();
         let ftl = host.flash().ftl();
-        ftl.check()
+        ftl.check_invariants()
             .unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
         assert!(
             ftl.free_superblocks() > 0,
             "seed {seed}: a superblock is left"
         );
         let traffic = ftl.traffic();
-        assert!(traffic.host > 0, "seed {seed}");
-        erases += traffic.erases;
+        assert!(traffic.host_units > 0, "seed {seed}");
+        erases += traffic.erase_count;
     }
     println!("{erases} erases, {stages:#?}");
     assert!(erases > DRIVES, "hardly anything was collected");

@@ -18,7 +18,7 @@ use diskperf_device::flash::specification::{
     LinkSpecification, Suspension,
 };
 use diskperf_device::{Completion, Device, Drive, Operation, RequestId};
-use diskperf_ftl::{Past, Policy};
+use diskperf_ftl::{PreconditionState, VictimPolicy};
 use diskperf_sim::{Streams, Time};
 
 const SEED: u64 = 27;
@@ -74,12 +74,12 @@ fn toy() -> FlashSpecification {
         trim_page: Time::ZERO,
         layer: LayerSpecification {
             logical_units: 64,
-            policy: Policy::Greedy,
+            policy: VictimPolicy::Greedy,
             soft_free: 4,
             hard_free: 3,
             wear_threshold: None,
             dies_erasing: 1 << 10,
-            past: Past::Fresh,
+            past: PreconditionState::Fresh,
             filled: 0,
             power_cuts: false,
         },

@@ -45,7 +45,7 @@ fn no_write_waits_for_a_tenth_of_a_collection() {
             if done.operation == WRITE && took > longest {
                 longest = took;
             }
-            collected = host.flash().traffic().erases;
+            collected = host.flash().traffic().erase_count;
             ask(&mut host);
         }
         let whole = collection(&specification);

@@ -26,7 +26,7 @@ fn dies(count: u32) -> FlashSpecification {
     specification.channel.bytes_per_s = f64::INFINITY;
     let layer = &mut specification.layer;
     layer.logical_units = count * 16 * 8;
-    (layer.past, layer.filled) = (Past::Sequential, layer.logical_units);
+    (layer.past, layer.filled) = (PreconditionState::Sequential, layer.logical_units);
     specification
 }
 

@@ -10,7 +10,7 @@ const EXACT_US: f64 = 0.001;
 /// The drive, all of it written in order.
 fn written() -> FlashSpecification {
     let mut specification = toy();
-    specification.layer.past = Past::Sequential;
+    specification.layer.past = PreconditionState::Sequential;
     specification.layer.filled = 64;
     specification
 }

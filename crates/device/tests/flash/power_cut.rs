@@ -120,7 +120,10 @@ impl Client {
     fn cut(&mut self) -> Result<u64, String> {
         self.host.power_cut();
         let flash = self.host.flash();
-        flash.ftl().check().map_err(|broken| broken.to_string())?;
+        flash
+            .ftl()
+            .check_invariants()
+            .map_err(|broken| broken.to_string())?;
         let mut back = 0;
         for sector in 0..flash.sectors() {
             let is = flash.version(sector);
@@ -197,7 +200,7 @@ fn workload(seed: u64, seen: &mut Seen) {
     client.host.rest();
     client.acknowledge();
     client.cut().unwrap_or_else(fail);
-    seen.erases += client.host.flash().traffic().erases;
+    seen.erases += client.host.flash().traffic().erase_count;
 }
 
 fn part(number: u64) {

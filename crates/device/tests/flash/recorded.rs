@@ -55,7 +55,7 @@ fn intervals_of_a_die_follow_each_other() {
     specification.geometry.channels = 2;
     specification.geometry.dies_per_channel = 2;
     specification.layer.logical_units = 256;
-    specification.layer.past = Past::Random;
+    specification.layer.past = PreconditionState::Random;
     specification.layer.filled = 256;
     specification.suspension = suspending(2);
     specification.buffer = buffered(8, true);

@@ -4,7 +4,7 @@
 use super::programs::Author;
 use super::reads::Reader;
 use super::*;
-use diskperf_ftl::{Copy, Writer};
+use diskperf_ftl::{UnitCopy, Writer};
 
 /// State of the current garbage collection.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct Collecting {
     /// Number of copies issued and not yet programmed.
     under_way: u32,
     /// Copies that have been read and wait for a program.
-    ready: VecDeque<Copy>,
+    ready: VecDeque<UnitCopy>,
     /// Index of a partly filled program of copies.
     open: Option<u32>,
     /// Number of dies that still have to erase their blocks of the victim, and of those that erase
@@ -24,7 +24,7 @@ pub(super) struct Collecting {
     held: Time,
     held_since: Option<Time>,
     /// Scratch list of copies that are about to be issued.
-    copies: Vec<Copy>,
+    copies: Vec<UnitCopy>,
     /// Number of commands that the drive has received.
     asked: u64,
     /// Whether the drive has been idle for long enough to fold its SLC cache.
@@ -82,7 +82,7 @@ impl Collecting {
 impl Flash {
     /// Tests whether host programs are blocked because too few superblocks are free.
     pub(super) fn holds_host(&self) -> bool {
-        self.ftl.must_collect()
+        self.ftl.must_host_wait()
     }
 
     /// Tests whether garbage collection lags behind host writes by more than one program on every
@@ -90,7 +90,10 @@ impl Flash {
     pub(super) fn collection_is_behind(&self) -> bool {
         let geometry = &self.specification.geometry;
         let most = geometry.dies() * geometry.program_units();
-        let copies = matches!(self.ftl.progress(), Progress::Copies | Progress::Waiting);
+        let copies = matches!(
+            self.ftl.next_collection_step(),
+            CollectionStep::CopyUnits | CollectionStep::AwaitPrograms
+        );
         copies && self.ftl.copies_due() > most
     }
 
@@ -101,14 +104,14 @@ impl Flash {
             return;
         }
         self.note_held(now);
-        if self.ftl.progress() == Progress::Idle {
+        if self.ftl.next_collection_step() == CollectionStep::Idle {
             if !self.begin_collection() {
                 return;
             }
             // The first are free: a victim without valid units is paid by nobody.
             let first = self.specification.geometry.program_units();
             self.hand_out(now, first.min(self.room()));
-        } else if self.ftl.progress() == Progress::Copies {
+        } else if self.ftl.next_collection_step() == CollectionStep::CopyUnits {
             self.hand_out_due(now);
         }
         self.erase_if_due(now);
@@ -118,17 +121,17 @@ impl Flash {
     fn collect_at_once(&mut self) {
         let mut copies = std::mem::take(&mut self.collecting.copies);
         while self.begin_collection() {
-            while self.ftl.progress() == Progress::Copies {
+            while self.ftl.next_collection_step() == CollectionStep::CopyUnits {
                 copies.clear();
                 self.ftl.next_copies(self.most_copies(), &mut copies);
                 for copy in &copies {
                     if let Some(placement) = self.ftl.place_copy(*copy) {
-                        self.ftl.copied(*copy, placement);
+                        self.ftl.complete_copy(*copy, placement);
                     }
                 }
             }
             // What the next collection fills is no matter of a die's.
-            self.ftl.erased();
+            self.ftl.complete_erase();
         }
         self.collecting.copies = copies;
     }
@@ -143,7 +146,7 @@ impl Flash {
     }
 
     fn note_held(&mut self, now: Time) {
-        let holds = self.ftl.must_collect();
+        let holds = self.ftl.must_host_wait();
         match (holds, self.collecting.held_since) {
             (true, None) => self.collecting.held_since = Some(now),
             (false, Some(since)) => {
@@ -170,7 +173,7 @@ impl Flash {
     fn hand_out_due(&mut self, now: Time) {
         let room = self.room();
         let program_units = self.specification.geometry.program_units();
-        let is_free = self.ftl.must_collect() || self.under_way == 0;
+        let is_free = self.ftl.must_host_wait() || self.under_way == 0;
         let due = match is_free {
             true => room,
             false => room.min(self.ftl.copies_due()),
@@ -189,12 +192,12 @@ impl Flash {
         let mut last = None;
         for copy in &copies {
             // What is still in the buffer is not read.
-            let in_buffer = copy.logical != Copy::ANONYMOUS && self.buffer.has(copy.logical);
+            let in_buffer = copy.logical != UnitCopy::NO_LOGICAL && self.buffer.has(copy.logical);
             if in_buffer {
                 self.collecting.ready.push_back(*copy);
                 continue;
             }
-            let place = self.place(copy.from);
+            let place = self.place(copy.source_physical);
             match self.same_page(last, place) {
                 Some(op) => {
                     self.ops[op].units += 1;
@@ -235,14 +238,19 @@ impl Flash {
         if self.collecting.under_way == 0 {
             return false;
         }
-        let is_last = || matches!(self.ftl.progress(), Progress::Waiting);
+        let is_last = || {
+            matches!(
+                self.ftl.next_collection_step(),
+                CollectionStep::AwaitPrograms
+            )
+        };
         let enough = ready >= program_units || self.collecting.open.is_some() && ready > 0;
         if !(enough || self.no_copies_elsewhere() && is_last()) {
             return false;
         }
         let open = match self.collecting.open.take() {
             Some(open) => Some(open),
-            None if ready > 0 => match self.free_die(Writer::Copies) {
+            None if ready > 0 => match self.free_die(Writer::MovedData) {
                 None => return false,
                 Some(die) => {
                     self.ftl.prefer_die(die);
@@ -271,13 +279,16 @@ impl Flash {
                 continue;
             };
             self.add_copy(program, (copy, placement));
-            if placement.full {
+            if placement.completes_program {
                 self.put(now, program, None);
                 return true;
             }
         }
         self.collecting.open = Some(program);
-        let is_last = matches!(self.ftl.progress(), Progress::Waiting);
+        let is_last = matches!(
+            self.ftl.next_collection_step(),
+            CollectionStep::AwaitPrograms
+        );
         if self.copies_of(program) == 0 {
             // All were overwritten meanwhile.
             self.collecting.open = None;
@@ -288,14 +299,17 @@ impl Flash {
             return false;
         }
         self.collecting.open = None;
-        let padded = self.ftl.pad_writer(Writer::Copies);
+        let padded = self.ftl.pad_program_of_writer(Writer::MovedData);
         self.put(now, program, padded);
         true
     }
 
     /// Marks an erase on every die once all copies of the victim are programmed or obsolete.
     pub(super) fn erase_if_due(&mut self, now: Time) {
-        let is_due = matches!(self.ftl.progress(), Progress::Erase(_));
+        let is_due = matches!(
+            self.ftl.next_collection_step(),
+            CollectionStep::EraseVictim(_)
+        );
         if !is_due || self.collecting.to_erase > 0 {
             return;
         }
@@ -327,7 +341,7 @@ impl Flash {
         self.collecting.erasing -= 1;
         self.collecting.to_erase -= 1;
         if self.collecting.to_erase == 0 {
-            self.ftl.erased();
+            self.ftl.complete_erase();
         }
         // Others may have waited for their turn.
         for die in 0..self.dies.len() as u32 {

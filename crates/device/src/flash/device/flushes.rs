@@ -2,7 +2,7 @@
 
 use super::programs::Author;
 use super::*;
-use diskperf_ftl::{Journal, Writer};
+use diskperf_ftl::{JournalWrite, Writer};
 
 /// State of pending flushes and of the journal.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Flushes {
     under_way: bool,
     /// Journal program in progress as the translation layer knows it; only if power cuts are
     /// modelled.
-    begun: Option<Journal>,
+    begun: Option<JournalWrite>,
     /// Number of map changes since the last journal program began.
     changes: u64,
     /// Next page of the journal's ring to be written.
@@ -156,8 +156,11 @@ impl Flash {
     /// Tests whether an erase waits for the journal, because recovery from a power cut would need
     /// the data to be erased.
     fn erase_waits(&self) -> bool {
-        let waits = || self.ftl.progress() == Progress::Waiting && self.collecting.has_copied();
-        self.contents.is_some() && self.ftl.unjournalled() > 0 && waits()
+        let waits = || {
+            self.ftl.next_collection_step() == CollectionStep::AwaitPrograms
+                && self.collecting.has_copied()
+        };
+        self.contents.is_some() && self.ftl.unjournalled_unit_count() > 0 && waits()
     }
 
     /// Queues a program of journal pages if it is due, and returns whether it did.
@@ -170,9 +173,9 @@ impl Flash {
         let (journal, pages) = (self.specification.journal, self.journal_pages());
         // It does not wait for a die that is free.
         let turn = self.turn;
-        let free = self.free_die(Writer::System);
+        let free = self.free_die(Writer::LayerOwn);
         let fewest = || {
-            let left = self.ftl.dies_left(Writer::System);
+            let left = self.ftl.dies_with_rows_left(Writer::LayerOwn);
             left.min_by_key(|die| self.dies[*die as usize].programs.len())
         };
         let Some(die) = free.or_else(fewest) else {
@@ -189,7 +192,7 @@ impl Flash {
             let placed = self.ftl.write_system(page);
             last = Some(placed.expect("a superblock was free for the journal"));
         }
-        let padded = self.ftl.pad_writer(Writer::System);
+        let padded = self.ftl.pad_program_of_writer(Writer::LayerOwn);
         let flushes = &mut self.flushes;
         flushes.under_way = true;
         flushes.begun = self.contents.is_some().then(|| self.ftl.begin_journal());
@@ -203,7 +206,7 @@ impl Flash {
     pub(super) fn journalled(&mut self, now: Time, requests: &mut Requests) {
         self.flushes.under_way = false;
         if let Some(journal) = self.flushes.begun.take() {
-            self.ftl.journalled(journal);
+            self.ftl.complete_journal(journal);
         }
         let mut journalling = std::mem::take(&mut self.flushes.journalling);
         for id in journalling.drain(..) {

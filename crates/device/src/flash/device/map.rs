@@ -48,7 +48,7 @@ impl Map {
         }
         for page in first / PAGE_UNITS..=(first + units - 1) / PAGE_UNITS {
             let logical = first.max(page * PAGE_UNITS);
-            if let Lookup::Miss { written_back } = self.cache.look_up(logical, change) {
+            if let Lookup::Miss { written_back } = self.cache.look_up_entry(logical, change) {
                 self.missing.push(page);
                 self.owed.extend(written_back);
             }
@@ -124,7 +124,7 @@ impl Flash {
         if !owes || self.holds_host() {
             return false;
         }
-        let Some(die) = self.free_die(Writer::System) else {
+        let Some(die) = self.free_die(Writer::LayerOwn) else {
             return false;
         };
         self.ftl.prefer_die(die);

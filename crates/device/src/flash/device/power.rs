@@ -1,13 +1,13 @@
 //! Power cut of a flash drive, and its recovery.
 
 use super::*;
-use diskperf_ftl::Recovered;
+use diskperf_ftl::PowerCutRecovery;
 
 /// Loss and recovery time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Data that the translation layer lost and pages that it scanned.
-    pub recovered: Recovered,
+    pub recovered: PowerCutRecovery,
     /// Time at which the drive accepts commands again. Dies scan in parallel, one page of each
     /// program, whose spare area holds the logical units and a sequence number.
     pub ready: Time,
@@ -24,14 +24,14 @@ impl Flash {
         let protected = self.specification.buffer.is_some_and(|of| of.protected);
         let contents = self.contents.as_mut().expect("power cuts count");
         contents.lose_power(protected);
-        let recovered = self.ftl.power_cut(protected);
+        let recovered = self.ftl.recover_from_power_cut(protected);
         self.buffer.lose_power(protected);
         self.forget_all(now);
         let times = &self.specification.times;
         let page = self.specification.geometry.page_units();
         let one =
             self.specification.channel.command + times.read[0] + self.transfer_times[page as usize];
-        let scans = recovered.scanned.div_ceil(self.dies.len() as u64);
+        let scans = recovered.scanned_units.div_ceil(self.dies.len() as u64);
         let ready = now + Time(one.0 * scans);
         self.controller = ready;
         Recovery { recovered, ready }
@@ -81,7 +81,7 @@ impl Flash {
 
     /// Marks the physical units of a finished program as durable.
     pub(super) fn note_programmed(&mut self, placement: Placement) {
-        let units = self.units_by(self.ftl.is_cache(placement.superblock));
+        let units = self.units_by(self.ftl.is_slc_superblock(placement.superblock));
         if let Some(contents) = &mut self.contents {
             let offset = placement.physical % self.specification.layer_superblock_units();
             contents.programmed(placement.physical - offset % units, units);
@@ -90,13 +90,13 @@ impl Flash {
 
     /// Marks the mapping units of a die's blocks in the victim as erased.
     pub(super) fn note_erase(&mut self, die: u32) {
-        let (Some(contents), Progress::Erase(superblock)) =
-            (&mut self.contents, self.ftl.progress())
+        let (Some(contents), CollectionStep::EraseVictim(superblock)) =
+            (&mut self.contents, self.ftl.next_collection_step())
         else {
             return;
         };
         let units = self.specification.layer_superblock_units();
-        let cached = self.ftl.is_cache(superblock);
+        let cached = self.ftl.is_slc_superblock(superblock);
         let of_die = (superblock * units..(superblock + 1) * units)
             .filter(|physical| self.places.of(*physical, cached).die == die);
         of_die.for_each(|physical| contents.erase(physical));

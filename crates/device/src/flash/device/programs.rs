@@ -4,7 +4,7 @@
 use super::super::buffer::Waiting;
 use super::super::die::Work;
 use super::*;
-use diskperf_ftl::{Copy, Writer};
+use diskperf_ftl::{UnitCopy, Writer};
 
 /// Rows of word lines that a die may run ahead of the slowest die in an open superblock. Parity
 /// spans a row of all dies, and controllers keep the parity of few rows. No vendor states the
@@ -29,7 +29,7 @@ pub(super) struct Program {
     die: u32,
     /// Mapping units from the write buffer that the program stores.
     units: Vec<Waiting>,
-    copies: Vec<(Copy, Placement)>,
+    copies: Vec<(UnitCopy, Placement)>,
     /// Placement of the last mapping unit of the program.
     placement: Option<Placement>,
     /// Start of the data transfer, and start of the array operation.
@@ -47,9 +47,9 @@ impl Program {
 fn place_of(writer: Writer) -> usize {
     match writer {
         Writer::Host(_) => 0,
-        Writer::Copies => 1,
-        Writer::System => 2,
-        Writer::Cache => 3,
+        Writer::MovedData => 1,
+        Writer::LayerOwn => 2,
+        Writer::SlcCache => 3,
     }
 }
 
@@ -86,13 +86,17 @@ impl Flash {
         };
         let least = self
             .ftl
-            .dies_left(writer)
+            .dies_with_rows_left(writer)
             .map(|die| used[die as usize])
             .min()?;
         let free = |die: &u32| {
             self.free[*die as usize] != Free::No && used[*die as usize] <= least + ROWS_AHEAD
         };
-        let die = self.ftl.dies_left(writer).filter(free).min_by_key(behind)?;
+        let die = self
+            .ftl
+            .dies_with_rows_left(writer)
+            .filter(free)
+            .min_by_key(behind)?;
         self.turn = (die + 1) % dies;
         Some(die)
     }
@@ -112,7 +116,7 @@ impl Flash {
             superblock: 0,
             die: place.die,
             row: place.word_line,
-            full: true,
+            completes_program: true,
         });
         self.put(now, number, None);
         true
@@ -122,7 +126,7 @@ impl Flash {
     /// it did.
     fn assign_host(&mut self, now: Time) -> bool {
         let writer = self.ftl.next_writer(0);
-        let program_units = self.units_by(writer == Writer::Cache);
+        let program_units = self.units_by(writer == Writer::SlcCache);
         let through = self.specification.buffer.is_none();
         let waits = self.buffer.waits();
         let enough = waits >= program_units || self.buffer.is_urgent() || through && waits > 0;
@@ -143,11 +147,11 @@ impl Flash {
             let program = &mut self.programs[number];
             program.units.push(unit);
             program.placement = Some(placement);
-            if placement.full {
+            if placement.completes_program {
                 break;
             }
         }
-        let padded = self.ftl.pad_writer(writer);
+        let padded = self.ftl.pad_program_of_writer(writer);
         self.put(now, number, padded);
         true
     }
@@ -166,17 +170,17 @@ impl Flash {
         let program = &mut self.programs[number];
         program.placement = padded.or(program.placement);
         let placement = program.placement.expect("a program of some unit");
-        assert!(placement.full, "a program is whole");
+        assert!(placement.completes_program, "a program is whole");
         assert_eq!(
             placement.die, program.die,
             "the die that was preferred for {:?}",
             program.author
         );
         let writer = match program.author {
-            Author::Host if self.ftl.is_cache(placement.superblock) => Writer::Cache,
+            Author::Host if self.ftl.is_slc_superblock(placement.superblock) => Writer::SlcCache,
             Author::Host => Writer::Host(0),
-            Author::Collection => Writer::Copies,
-            Author::Journal | Author::Map => Writer::System,
+            Author::Collection => Writer::MovedData,
+            Author::Journal | Author::Map => Writer::LayerOwn,
         };
         let (superblock, used) = &mut self.used[place_of(writer)];
         if *superblock != placement.superblock {
@@ -195,9 +199,9 @@ impl Flash {
     }
 
     /// Adds a copy of garbage collection to a program.
-    pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (Copy, Placement)) {
+    pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (UnitCopy, Placement)) {
         if let Some(contents) = &mut self.contents {
-            contents.copy(copy.from, placement.physical);
+            contents.copy(copy.source_physical, placement.physical);
         }
         let program = &mut self.programs[number];
         program.copies.push((copy, placement));
@@ -232,7 +236,7 @@ impl Flash {
         self.programs[number].loads = now;
         let placement = self.programs[number].placement.expect("it is placed");
         let page_units = self.specification.geometry.page_units();
-        let cached = self.ftl.is_cache(placement.superblock);
+        let cached = self.ftl.is_slc_superblock(placement.superblock);
         let pages = self.units_by(cached) / page_units;
         let page = self.transfer_times[page_units as usize];
         let channel = self.places.channel(die);
@@ -263,7 +267,7 @@ impl Flash {
         let takes = match (author, &self.specification.cache) {
             (Author::Journal, _) => Time(journal.program.0 * u64::from(journal.programs)),
             (Author::Map, _) => journal.program,
-            (_, Some(cache)) if self.ftl.is_cache(superblock) => cache.program,
+            (_, Some(cache)) if self.ftl.is_slc_superblock(superblock) => cache.program,
             (Author::Host | Author::Collection, _) => self.specification.times.program,
         };
         let takes = self.specification.channel.command + takes;
@@ -288,12 +292,12 @@ impl Flash {
             }
         }
         for (copy, placement) in &copies {
-            self.ftl.copied(*copy, *placement);
+            self.ftl.complete_copy(*copy, *placement);
         }
         match self.specification.in_place {
             true => self.written_in_place += units.len() as u64,
             false => {
-                self.ftl.programmed(placement);
+                self.ftl.complete_program(placement);
                 self.note_programmed(placement);
             }
         }

@@ -4,7 +4,7 @@ use super::super::agenda::Event;
 use super::super::link::Toward;
 use super::super::places::Place;
 use super::*;
-use diskperf_ftl::Copy;
+use diskperf_ftl::UnitCopy;
 
 /// Origin of a page read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub(super) struct ReadOp {
     /// Number of requested mapping units on the page.
     pub(super) units: u32,
     /// Copies that a read for garbage collection serves.
-    pub(super) copies: Vec<Copy>,
+    pub(super) copies: Vec<UnitCopy>,
     /// Sensing time, and additional time of read retries.
     sense: Time,
     again: Time,
