@@ -29,7 +29,7 @@ use crate::statistics::interleaved::Limits;
 use crate::statistics::median;
 use crate::statistics::shape::Shape;
 use crate::summary::Summary;
-use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Run, RunState, World};
+use diskperf_timeline::{CacheMode, MeasuredWorld, ProgramResult, Repetition, Run, RunState};
 use judgement::{judge, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
@@ -155,7 +155,7 @@ pub struct RunName {
     /// runs.
     pub differs: Vec<String>,
     /// World of the run: real storage of the host, or a model.
-    pub world: World,
+    pub world: MeasuredWorld,
     /// State of the run, finished or not.
     #[serde(flatten)]
     pub state: RunState,
@@ -307,9 +307,9 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
             comparison.unpaired.push(Unpaired {
                 run,
                 missing_in,
-                key: result.key(),
-                title: result.title(),
-                filesystem: result.filesystem.clone(),
+                key: result.result_key(),
+                title: result.display_title(),
+                filesystem: result.filesystem_type.clone(),
             });
         };
         pairing.base_only.iter().for_each(|one| lone(one, 0, run));
@@ -326,11 +326,11 @@ fn name_runs(runs: &[Run]) -> Vec<RunName> {
 
 fn name_run(run: &Run, differs: Vec<String>) -> RunName {
     RunName {
-        id: run.id.clone(),
-        label: run.label.clone(),
-        suite: run.suite.clone(),
-        target: run.target.clone(),
-        measured: run.measured(),
+        id: run.run_id.clone(),
+        label: run.user_label.clone(),
+        suite: run.suite_name.clone(),
+        target: run.target_label.clone(),
+        measured: run.measured_description(),
         differs,
         world: run.world,
         state: run.state.clone(),
@@ -369,7 +369,7 @@ impl<'a> Candidate<'a> {
         let summaries = (Summary::from_result(base), Summary::from_result(other));
         let past_cache = [base, other]
             .iter()
-            .all(|one| one.cache == CacheMode::Direct);
+            .all(|one| one.cache_mode == CacheMode::Direct);
         let of = |quantity| Self {
             run,
             runs,
@@ -380,7 +380,11 @@ impl<'a> Candidate<'a> {
             base_side: build_side(base, &summaries.0, (quantity, basis)),
             other_side: build_side(other, &summaries.1, (quantity, basis)),
         };
-        let quantities = Quantity::of_both(base.kept(), other.kept(), past_cache);
+        let quantities = Quantity::of_both(
+            base.kept_repetitions(),
+            other.kept_repetitions(),
+            past_cache,
+        );
         quantities.into_iter().map(of).collect()
     }
 
@@ -406,7 +410,7 @@ impl<'a> Candidate<'a> {
             Basis::MedianBlock => {
                 let common = Block::pair_up(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
-                let asked = asked.and_then(|arm| arm.min_effect);
+                let asked = asked.and_then(|arm| arm.effect_min);
                 let asked = asked.map(|min_effect| Limits { min_effect });
                 let limits = terms.limits.or(asked).unwrap_or_default();
                 let (judgement, figures) = judge_blocks(&common, rows, limits);
@@ -430,8 +434,8 @@ impl<'a> Candidate<'a> {
         };
         Pair {
             run: self.run,
-            key: self.other.key(),
-            title: self.other.title(),
+            key: self.other.result_key(),
+            title: self.other.display_title(),
             quantity: self.quantity,
             basis: self.basis,
             base,
@@ -447,7 +451,10 @@ impl<'a> Candidate<'a> {
 fn choose_basis((base, other): (&Run, &Run)) -> Basis {
     if is_same_run(base, other) {
         Basis::SameRun
-    } else if [base, other].iter().all(|run| run.world == World::Model) {
+    } else if [base, other]
+        .iter()
+        .all(|run| run.world == MeasuredWorld::Model)
+    {
         Basis::Exact
     } else if are_ab_partners(base, other) {
         Basis::MedianBlock
@@ -457,13 +464,13 @@ fn choose_basis((base, other): (&Run, &Run)) -> Basis {
 }
 
 fn is_same_run(base: &Run, other: &Run) -> bool {
-    base.id == other.id && base.results == other.results
+    base.run_id == other.run_id && base.results == other.results
 }
 
 fn are_ab_partners(base: &Run, other: &Run) -> bool {
     let names_partner = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();
-        interleaved.is_some_and(|one| one.partner == partner.id)
+        interleaved.is_some_and(|one| one.partner_run_id == partner.run_id)
     };
     names_partner(base, other) && names_partner(other, base)
 }
@@ -471,7 +478,7 @@ fn are_ab_partners(base: &Run, other: &Run) -> bool {
 /// Returns the speeds of the kept repetitions in the order of running. A repetition that moved
 /// nothing or took no time has no speed.
 fn list_speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
-    let kept = result.kept();
+    let kept = result.kept_repetitions();
     kept.filter_map(|one| quantity.speed(one)).collect()
 }
 
@@ -492,8 +499,8 @@ fn build_side(
         p99_us: p99_us(summary),
         cpu_percent: summary.cpu_percent,
         kept: summary.kept,
-        filesystem: result.filesystem.clone(),
-        drives: result.drives,
+        filesystem: result.filesystem_type.clone(),
+        drives: result.drive_count,
         size_bytes: result.size_bytes,
         cache: summary.cache,
         unwritten_share: summary.unwritten_share,
@@ -503,9 +510,10 @@ fn build_side(
         },
         repetitions_kb_per_s: match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => repetitions.clone(),
-            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => {
-                result.kept().map(Repetition::kb_per_s).collect()
-            }
+            Quantity::Iops | Quantity::ResponseP50Us | Quantity::ResponseP99Us => result
+                .kept_repetitions()
+                .map(Repetition::kb_per_s)
+                .collect(),
         },
         repetitions,
     };

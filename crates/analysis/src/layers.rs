@@ -199,7 +199,7 @@ struct Sample<'a> {
 impl<'a> Sample<'a> {
     fn from_result(result: &'a ProgramResult) -> Option<Self> {
         let per_call = |figure: fn(&Repetition) -> Option<f64>| -> Vec<f64> {
-            result.kept().filter_map(figure).collect()
+            result.kept_repetitions().filter_map(figure).collect()
         };
         let elapsed = per_call(elapsed_per_call_ns);
         let cpu = per_call(cpu_per_call_ns);
@@ -211,7 +211,7 @@ impl<'a> Sample<'a> {
         Some(Self {
             layer: Layer::from_result(result)?,
             call_bytes: result.parameters.get("call_bytes")?.parse().ok()?,
-            filesystem: &result.filesystem,
+            filesystem: &result.filesystem_type,
             elapsed,
             cpu,
             waiting,

@@ -9,7 +9,7 @@ mod schema;
 
 use crate::explanation::words::{bytes, stage};
 use crate::explanation::{is_processor_stage, window};
-use diskperf_timeline::trace::{Position, Purpose, TracedFlash, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedFlash, TracedRequest};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
 use schema::{
@@ -75,15 +75,16 @@ impl Writer {
         let group = self.add_track(None, name, Some(self.groups));
         let first_flow = self.flows + 1;
         let within =
-            |request: &&TracedRequest| request.completed() > from && request.issued < until;
+            |request: &&TracedRequest| request.completed_at() > from && request.issued_at < until;
         let requests: Vec<&TracedRequest> = trace.requests.iter().filter(within).collect();
         self.flows += requests.len() as u64;
         self.add_processes(group, trace, &requests, first_flow);
         let busy = processor_slices(trace);
         self.add_lanes(group, "processor", busy);
-        let handlers = trace.handlers.iter();
-        let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
-        let slices = in_time.map(|work| TrackSlice::new(stage(work.stage), work.from, work.until));
+        let handlers = trace.handler_work.iter();
+        let in_time = handlers.filter(|work| work.work_start >= from && work.work_end <= until);
+        let slices =
+            in_time.map(|work| TrackSlice::new(stage(work.stage), work.work_start, work.work_end));
         self.add_lanes(group, "handlers of interrupts", slices.collect());
         self.add_lanes(
             group,
@@ -100,7 +101,7 @@ impl Writer {
             )
         };
         self.add_lanes(group, "bus", stage_slices(&requests, None, bus));
-        for flash in &trace.flash {
+        for flash in &trace.flash_traces {
             self.add_dies(group, flash, (from, until));
         }
         for drive in 0..trace.drives.len() as u32 {
@@ -110,7 +111,7 @@ impl Writer {
             let platter = stage_slices(&requests, Some(drive), is_platter_stage);
             self.add_lanes(group, &format!("drive {number}, platter"), platter);
             let numbered = requests.iter().enumerate();
-            let own = numbered.filter(|(_, request)| request.drive == drive);
+            let own = numbered.filter(|(_, request)| request.drive_index == drive);
             let slices =
                 own.map(|(place, one)| request_slice(one, trace, first_flow + place as u64));
             self.add_lanes(
@@ -129,9 +130,9 @@ impl Writer {
         (from, until): (Nanoseconds, Nanoseconds),
     ) {
         let mut of_dies: BTreeMap<(u32, u32), Vec<TrackSlice>> = BTreeMap::new();
-        for one in &flash.kept {
-            if one.from >= from && one.until <= until {
-                let by = match one.by {
+        for one in &flash.recorded_periods {
+            if one.busy_start >= from && one.busy_end <= until {
+                let by = match one.busy_with {
                     DieBusy::Read => "read",
                     DieBusy::Program => "program",
                     DieBusy::Erase => "erase",
@@ -139,11 +140,13 @@ impl Writer {
                     DieBusy::Suspension => "suspension",
                     DieBusy::Channel => "channel",
                 };
-                let slices = of_dies.entry(flash.place(one.die)).or_default();
-                slices.push(TrackSlice::new(by.to_owned(), one.from, one.until));
+                let slices = of_dies
+                    .entry(flash.die_coordinates(one.die_index))
+                    .or_default();
+                slices.push(TrackSlice::new(by.to_owned(), one.busy_start, one.busy_end));
             }
         }
-        let drive = flash.drive.saturating_add(1);
+        let drive = flash.drive_index.saturating_add(1);
         for ((channel, die), slices) in of_dies {
             let name = format!("drive {drive}, channel {channel}, die {die}");
             self.add_lanes(group, &name, slices);
@@ -158,22 +161,22 @@ impl Writer {
         first_flow: u64,
     ) {
         for process in &trace.processes {
-            let name = format!("program {}", process.number);
-            let parts = process.parts();
+            let name = format!("program {}", process.process_number);
+            let parts = process.stage_intervals();
             let slices = parts.map(|(what, from, until)| TrackSlice::new(stage(what), from, until));
             self.add_lanes(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
                 let own = request
-                    .uses
+                    .buffer_uses
                     .iter()
-                    .filter(|one| one.process == process.number);
+                    .filter(|one| one.process_number == process.process_number);
                 uses.extend(own.map(|one| TrackSlice {
                     flows: (None, Some(first_flow + place as u64)),
                     ..TrackSlice::new(
                         format!("has {}", request_title(request, trace)),
-                        one.at,
-                        one.at,
+                        one.use_time,
+                        one.use_time,
                     )
                 }));
             }
@@ -256,12 +259,15 @@ fn build_annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
 }
 
 fn processor_slices(trace: &Trace) -> Vec<TrackSlice> {
-    let of_programs = trace.processes.iter().flat_map(|process| process.parts());
+    let of_programs = trace
+        .processes
+        .iter()
+        .flat_map(|process| process.stage_intervals());
     let (from, until) = window(trace).unwrap_or_default();
     let of_handlers = trace
-        .handlers
+        .handler_work
         .iter()
-        .map(|work| (work.stage, work.from, work.until));
+        .map(|work| (work.stage, work.work_start, work.work_end));
     let mut spans: Vec<(Nanoseconds, Nanoseconds)> = of_programs
         .chain(of_handlers)
         .filter(|(stage, ..)| is_processor_stage(*stage))
@@ -301,8 +307,8 @@ fn stage_slices(
 ) -> Vec<TrackSlice> {
     let own = requests
         .iter()
-        .filter(|one| drive.is_none_or(|drive| one.drive == drive));
-    own.flat_map(|request| request.parts())
+        .filter(|one| drive.is_none_or(|drive| one.drive_index == drive));
+    own.flat_map(|request| request.stage_intervals())
         .filter(|(stage, ..)| which(*stage))
         .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
         .collect()
@@ -311,7 +317,7 @@ fn stage_slices(
 /// Returns the slice of a request on the channel, from the command that starts a transfer to its
 /// last sector.
 fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
-    let parts: Vec<_> = request.parts().collect();
+    let parts: Vec<_> = request.stage_intervals().collect();
     let last = parts
         .iter()
         .rposition(|(stage, ..)| *stage == Stage::MediaTransfer)?;
@@ -322,7 +328,7 @@ fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
         .rposition(|(stage, ..)| !at_drive(*stage));
     let first = before.map_or(0, |place| place + 1);
     Some(TrackSlice::new(
-        format!("drive {}", request.drive + 1),
+        format!("drive {}", request.drive_index + 1),
         parts[first].1,
         parts[last].2,
     ))
@@ -330,29 +336,29 @@ fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
 
 fn request_title(request: &TracedRequest, trace: &Trace) -> String {
     let what = match request.purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write behind",
     };
-    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
-    let size = bytes(u64::from(request.sectors) * sector_bytes);
+    let sector_bytes = u64::from(trace.drives[request.drive_index as usize].sector_bytes);
+    let size = bytes(u64::from(request.sector_count) * sector_bytes);
     format!("{what} {size} at sector {}", request.sector)
 }
 
 /// Returns the slice of a request with its stages inside.
 fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
-    let parts = request.parts();
+    let parts = request.stage_intervals();
     TrackSlice {
-        flows: ((!request.uses.is_empty()).then_some(flow), None),
+        flows: ((!request.buffer_uses.is_empty()).then_some(flow), None),
         nested: parts
             .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
             .collect(),
         annotations: request_annotations(request),
         ..TrackSlice::new(
             request_title(request, trace),
-            request.issued,
-            request.completed(),
+            request.issued_at,
+            request.completed_at(),
         )
     }
 }
@@ -361,9 +367,9 @@ fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlic
 fn request_annotations(request: &TracedRequest) -> Vec<(&'static str, u64)> {
     let mut told = vec![
         ("sector", request.sector),
-        ("sectors", u64::from(request.sectors)),
+        ("sectors", u64::from(request.sector_count)),
     ];
-    match request.position {
+    match request.media_position {
         Some(Position::Disk(on)) => told.extend([
             ("cylinder", u64::from(on.cylinder)),
             ("head", u64::from(on.head)),

@@ -40,7 +40,7 @@ impl Observed {
     /// Adds events of a device to the counts.
     pub fn count(&mut self, events: &[DeviceEvent]) {
         for event in events {
-            match event.step {
+            match event.event_step {
                 DeviceStep::Issued(request) => {
                     self.requests += 1;
                     self.bytes += request.length_bytes;
@@ -52,7 +52,7 @@ impl Observed {
                         | DeviceOperation::WriteZeroes => self.others += 1,
                     }
                 }
-                DeviceStep::Lost(events) => self.lost_events += events,
+                DeviceStep::EventsLost(events) => self.lost_events += events,
                 DeviceStep::Completed { .. } => self.completed += 1,
             }
         }

@@ -4,7 +4,7 @@
 
 use super::{RequestId, Requests, moment};
 use crate::Busy;
-use diskperf_sim::{Stream, Time};
+use diskperf_sim::{RandomStream, Time};
 use diskperf_spans::Stage;
 use std::collections::VecDeque;
 
@@ -46,13 +46,13 @@ pub struct Fixed {
     /// Requests in service, each with the end of its service, in order.
     served: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
-    draws: Stream,
+    draws: RandomStream,
     busy: Busy,
 }
 
 impl Fixed {
     /// Creates an idle device, whose service times are drawn from a random stream.
-    pub fn new(config: FixedConfig, draws: Stream) -> Self {
+    pub fn new(config: FixedConfig, draws: RandomStream) -> Self {
         Self {
             config,
             waiting: VecDeque::new(),
@@ -157,9 +157,9 @@ impl Fixed {
     fn draw(&mut self) -> Time {
         match &self.config.service {
             Service::Constant(time) => *time,
-            Service::Exponential(mean) => self.draws.exponential(*mean),
+            Service::Exponential(mean) => self.draws.draw_exponential(*mean),
             Service::Quantiles(times) => {
-                let at = self.draws.share() * (times.len() - 1) as f64;
+                let at = self.draws.draw_share() * (times.len() - 1) as f64;
                 let (low, share) = (at as usize, at - (at as usize) as f64);
                 let (from, to) = (times[low].0 as f64, times[low + 1].0 as f64);
                 Time((from + share * (to - from) + 0.5) as u64)

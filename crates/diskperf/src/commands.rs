@@ -37,7 +37,7 @@ use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::{self, Comparison, Terms};
 use diskperf_analysis::report;
-use diskperf_battery::program::nearest;
+use diskperf_battery::program::nearest_name;
 use diskperf_battery::{Medium, Program, Suite};
 use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::ab::repeated;
@@ -51,7 +51,7 @@ use diskperf_laboratory::{
 };
 use diskperf_models::model::load_catalogue;
 use diskperf_timeline::units::format_utc;
-use diskperf_timeline::{Run, printable_line};
+use diskperf_timeline::{Run, escape_unprintable_line};
 use std::path::Path;
 
 /// Exit code of a command, or an error with an exit code of its own.
@@ -157,7 +157,7 @@ fn measure(
 
 /// Reads the job file from standard input if that is the experiment's workload.
 fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
-    if experiment.workload != Workload::Named("-".to_owned()) {
+    if experiment.workload != Workload::NamedSuite("-".to_owned()) {
         return Ok(experiment);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
@@ -188,9 +188,9 @@ fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
 /// Reports whether a run has a measurement that counts, or a failed program with a result of its
 /// own, such as the number of differing blocks.
 fn has_figures(run: &Run) -> bool {
-    run.results
-        .iter()
-        .any(|result| result.kept().next().is_some() || result.failure().is_some())
+    run.results.iter().any(|result| {
+        result.kept_repetitions().next().is_some() || result.first_failure().is_some()
+    })
 }
 
 /// Reports where the results are stored, and any error in storing them.
@@ -211,16 +211,20 @@ fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
             )),
             Err(why) => print_message(&format!(
                 "the results of run {} are lost, no file could be written either: {why}",
-                run.id
+                run.run_id
             )),
         }
     }
     if !quiet {
-        let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
+        let is_stored = |run: &&Run| {
+            recorder
+                .unstored()
+                .all(|(other, _)| other.run_id != run.run_id)
+        };
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
             print_message(&format!(
                 "stored as run {}; `diskperf show {}` prints the details",
-                run.id, run.id
+                run.run_id, run.run_id
             ));
         }
     }
@@ -279,11 +283,15 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     let known = load_catalogue(arguments.catalogue.as_deref())?;
     let listings = match arguments.what {
         None => vec![
-            Listing::of_names("suites", "suite", &Suite::all()),
-            Listing::of_names("programs", "program", &Program::all()),
+            Listing::of_names("suites", "suite", &Suite::list_suites()),
+            Listing::of_names("programs", "program", &Program::list_programs()),
         ],
-        Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::all())],
-        Some(Listed::Programs) => vec![Listing::of_names("programs", "program", &Program::all())],
+        Some(Listed::Suites) => vec![Listing::of_names("suites", "suite", &Suite::list_suites())],
+        Some(Listed::Programs) => vec![Listing::of_names(
+            "programs",
+            "program",
+            &Program::list_programs(),
+        )],
         Some(Listed::Runs) => vec![stored_runs(store, &selection)?],
         Some(Listed::Parameters) => vec![parameters_of(arguments, &known)?],
         Some(listed) => catalogue::listing(&known, listed)?.into_iter().collect(),
@@ -313,7 +321,7 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
         let file = store.path().display().to_string().replace('\'', "'\\''");
         print_message(&format!(
             "run `{}` is damaged: {}; to remove it: sqlite3 '{file}' 'PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}'",
-            printable_line(&run.id),
+            escape_unprintable_line(&run.id),
             run.problem,
             run.row
         ));
@@ -330,22 +338,24 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
 /// programs.
 fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
     let Some(name) = arguments.name.as_deref() else {
-        let all = Program::all();
-        let programs = all.iter().filter_map(|(name, _)| Program::named(name));
+        let all = Program::list_programs();
+        let programs = all.iter().filter_map(|(name, _)| Program::from_name(name));
         return Ok(parameters(programs));
     };
-    if let Some(program) = Program::named(name) {
+    if let Some(program) = Program::from_name(name) {
         return Ok(parameters([program]));
     }
-    if let Some(suite) = Suite::named(name, Medium::Directory) {
-        return Ok(parameters(suite.programs().cloned()));
+    if let Some(suite) = Suite::from_name(name, Medium::Directory) {
+        return Ok(parameters(suite.iter_programs().cloned()));
     }
     // A name of none is told the nearest of what it looks like.
     let systems = known.system_names();
     let base = name.split(':').next().unwrap_or(name);
     let is_system = name.ends_with(".toml") || systems.iter().any(|system| system == base);
-    let words = Program::all().into_iter().chain(Suite::all());
-    match nearest(name, words.map(|(word, _)| word)) {
+    let words = Program::list_programs()
+        .into_iter()
+        .chain(Suite::list_suites());
+    match nearest_name(name, words.map(|(word, _)| word)) {
         Some(near) if !is_system && !name.contains('-') => Err(LaboratoryError::Request(format!(
             "no program or suite is called `{name}`; did you mean `{near}`?"
         ))),
@@ -361,8 +371,8 @@ fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing
 fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for program in programs {
-        for parameter in program.parameters() {
-            let path = format!("program.{}", parameter.name);
+        for parameter in program.list_parameters() {
+            let path = format!("program.{}", parameter.parameter_name);
             let same = |row: &&mut Vec<String>| row[0] == program.name() && row[1] == path;
             match rows.iter_mut().find(same) {
                 Some(row) if row[2].split(", ").any(|value| value == parameter.value) => {}
@@ -371,8 +381,8 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
                     program.name().to_owned(),
                     path,
                     parameter.value,
-                    parameter.allowed,
-                    parameter.meaning.to_owned(),
+                    parameter.allowed_values,
+                    parameter.description.to_owned(),
                 ]),
             }
         }
@@ -395,10 +405,10 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
         let loaded = runs::load(store, name)?;
         let format = own_format(arguments.format, "the course of a run over time")?;
         print(&report::series(&loaded, format.into(), width()))?;
-    } else if let Some(suite) = Suite::named(name, Medium::Directory) {
+    } else if let Some(suite) = Suite::from_name(name, Medium::Directory) {
         let format = own_format(arguments.format, "a suite")?;
         print(&suite_steps(&suite).render(format, width()))?;
-    } else if let Some(program) = Program::named(name) {
+    } else if let Some(program) = Program::from_name(name) {
         let format = own_format(arguments.format, "a program")?;
         print(&parameters([program]).render(format, width()))?;
     } else if let Some(shown) = catalogue::show(
@@ -470,21 +480,21 @@ fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryE
 
 fn suite_steps(suite: &Suite) -> Listing {
     let row = |program: &Program| {
-        let parameters = program.parameters();
+        let parameters = program.list_parameters();
         let values: Vec<_> = parameters
             .iter()
-            .map(|parameter| format!("{}={}", parameter.name, parameter.value))
+            .map(|parameter| format!("{}={}", parameter.parameter_name, parameter.value))
             .collect();
         vec![
             program.name().to_owned(),
             values.join(" "),
-            suite.protocol.repetitions.to_string(),
+            suite.default_protocol.repetition_count.to_string(),
         ]
     };
     Listing {
         name: "steps",
         heading: vec!["program", "parameters", "repetitions"],
-        rows: suite.programs().map(row).collect(),
+        rows: suite.iter_programs().map(row).collect(),
         ..Listing::default()
     }
 }

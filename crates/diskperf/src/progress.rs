@@ -5,7 +5,7 @@ mod lines;
 use crate::output::print_message;
 use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
-use diskperf_timeline::{Repetition, printable_line};
+use diskperf_timeline::{Repetition, escape_unprintable_line};
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use lines::{Lines, Ticker};
 use std::fmt::Write;
@@ -69,7 +69,7 @@ impl RunProgress {
     /// Returns the current phase. Files are created before the timed part.
     fn phase(&self) -> String {
         let begins = self.since.is_some() || !self.workers.is_empty();
-        match begins && !self.workers.iter().any(|one| one.is_timed()) {
+        match begins && !self.workers.iter().any(|one| one.is_in_timed_part()) {
             true => MAKING_FILES.to_owned(),
             false => self.message.clone(),
         }
@@ -81,8 +81,8 @@ impl RunProgress {
         match self.read_back() {
             Some(progress) => ShownProgress {
                 message: "reading back what was written".to_owned(),
-                position: progress.blocks,
-                length: progress.blocks_total,
+                position: progress.verified_blocks,
+                length: progress.blocks_to_verify,
                 shows_remaining_time: false,
             },
             None => ShownProgress {
@@ -103,16 +103,16 @@ impl RunProgress {
 
     /// Returns the progress of the verification read, if no worker does anything else.
     fn read_back(&self) -> Option<ReadBackProgress> {
-        let workers = self.workers.iter().map(|one| one.read_back());
+        let workers = self.workers.iter().map(|one| one.read_back_progress());
         let mut all = ReadBackProgress::default();
         let mut others = 0;
         for one in workers {
-            others += usize::from(one.blocks_total == 0);
-            all.blocks += one.blocks;
-            all.blocks_total += one.blocks_total;
+            others += usize::from(one.blocks_to_verify == 0);
+            all.verified_blocks += one.verified_blocks;
+            all.blocks_to_verify += one.blocks_to_verify;
         }
         let is_alone = others == 0 || self.current_amount() >= self.each;
-        (is_alone && all.blocks < all.blocks_total).then_some(all)
+        (is_alone && all.verified_blocks < all.blocks_to_verify).then_some(all)
     }
 }
 
@@ -164,7 +164,7 @@ impl Observer for Progress {
         match event {
             Event::RunStarted(run) => {
                 self.run = Some(CurrentRun {
-                    target: run.measured(),
+                    target: run.measured_description(),
                     notes: run.notes.clone(),
                 });
             }
@@ -175,7 +175,11 @@ impl Observer for Progress {
         let Some(bar) = &mut self.bar else { return };
         match event {
             Event::StepStarted { title, number, of } => {
-                bar.start(format!("[{}/{of}] {}", number + 1, printable_line(title)));
+                bar.start(format!(
+                    "[{}/{of}] {}",
+                    number + 1,
+                    escape_unprintable_line(title)
+                ));
             }
             Event::Pilot { .. } => bar.far().message = "finding the size".to_owned(),
             Event::RepetitionStarted {
@@ -212,7 +216,7 @@ impl Observer for Progress {
                 interval,
                 left,
             } => {
-                let mut far = format!("A/B {}: block {blocks}", printable_line(title));
+                let mut far = format!("A/B {}: block {blocks}", escape_unprintable_line(title));
                 if let Some(ratio) = ratio {
                     far += &format!(", so far B/A {ratio:.2}");
                 }
@@ -225,7 +229,7 @@ impl Observer for Progress {
             }
             Event::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
-                bar.start(printable_line(&what).into_owned());
+                bar.start(escape_unprintable_line(&what).into_owned());
                 bar.print_message("does it do the same?");
             }
             Event::RunStarted(_)
@@ -515,9 +519,9 @@ mod tests {
         let progress = WorkerProgress::default();
         progress.start_timed_part();
         progress.set_moved_bytes(moved_bytes);
-        progress.set_read_back(ReadBackProgress {
-            blocks,
-            blocks_total,
+        progress.set_read_back_progress(ReadBackProgress {
+            verified_blocks: blocks,
+            blocks_to_verify: blocks_total,
         });
         Arc::new(progress)
     }

@@ -115,7 +115,6 @@ impl UntouchedUnits {
         self.classes[class].change_count(superblock, more);
     }
 
-    /// Returns the number of logical units in the preconditioning.
     fn preconditioned_units(&self) -> u32 {
         self.classes.last().map_or(0, |last| last.logical_end)
     }

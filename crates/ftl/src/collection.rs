@@ -20,7 +20,6 @@ pub(crate) struct ActiveCollection {
     examined_units: u32,
     /// Number of copies issued and not yet programmed.
     copies_in_flight: u32,
-    /// Number of copies in progress that have been placed.
     placed_copies: u32,
     copies_per_write: f64,
 }

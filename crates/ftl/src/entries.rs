@@ -9,7 +9,6 @@ const ENTRIES_PER_PAGE: usize = 1024;
 pub(crate) struct MapEntries {
     /// Map entries in a zeroed allocation, which uses memory only where entries are written.
     entries: Vec<u32>,
-    /// Bitmap of pages with a written entry.
     written_pages: Vec<u64>,
 }
 

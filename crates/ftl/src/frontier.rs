@@ -12,7 +12,6 @@ use crate::traffic::ProgramCause;
 pub(crate) struct FrontierCursor {
     /// Next offset in the program unit that was begun; `None` if none was.
     program_in_progress: Option<u32>,
-    /// Number of rows begun on each die.
     rows_used_by_die: Vec<u32>,
 }
 
@@ -134,7 +133,6 @@ impl Ftl {
         }
     }
 
-    /// Returns the number of mapping units in one program of a superblock.
     pub(crate) fn program_units(&self, superblock: u32) -> u32 {
         let program_units = self.specification.geometry.units_per_program;
         match self.bits_per_cell(superblock) {

@@ -454,7 +454,6 @@ impl Ftl {
         self.decrement_valid_count(superblock);
     }
 
-    /// Decrements the valid count of a superblock.
     pub(crate) fn decrement_valid_count(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
         block.valid_count -= 1;

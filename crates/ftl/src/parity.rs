@@ -29,7 +29,6 @@ impl ParityLayout {
         die % self.stripe_programs == self.parity_position_in_row(row)
     }
 
-    /// Returns the number of dies that hold data in a row.
     fn data_dies_per_row(&self) -> u32 {
         self.die_count / self.stripe_programs * (self.stripe_programs - 1)
     }
@@ -60,7 +59,6 @@ impl ParityLayout {
 }
 
 impl Ftl {
-    /// Returns the offset in a superblock of its data unit with a given number.
     pub(crate) fn offset_of_data_unit(&self, superblock: u32, number: u32) -> u32 {
         self.offset_of_data_unit_by_program(self.program_units(superblock), number)
     }
@@ -85,7 +83,6 @@ impl Ftl {
         Some(program * program_units + offset % program_units)
     }
 
-    /// Tests whether the program unit in a row of a die holds parity.
     pub(crate) fn is_parity_program(&self, row: u32, die: u32) -> bool {
         (self.parity).is_some_and(|parity| parity.is_parity_program(row, die))
     }

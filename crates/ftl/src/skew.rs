@@ -9,7 +9,6 @@ const ZIPF_CLASS_COUNT: i32 = 24;
 /// Class of logical units (a contiguous range) with the same write rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AccessClass {
-    /// Share of the writes that go to the class.
     pub(crate) write_share: f64,
     /// Share of the mapping units in the class.
     pub(crate) space_share: f64,

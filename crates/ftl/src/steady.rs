@@ -39,7 +39,6 @@ pub(crate) fn draw_open_fill(victim_share: f64, random: &mut Pcg64Mcg) -> f64 {
     victim_share + (1.0 - victim_share) * drawn
 }
 
-/// Returns the valid share of a victim in the steady state.
 pub(crate) fn victim_share(
     policy: VictimPolicy,
     spare: f64,

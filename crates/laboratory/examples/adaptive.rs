@@ -10,7 +10,7 @@ use diskperf_catalogue::Catalogue;
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::crew::{Threads, available_threads};
 use diskperf_models::adaptive::{
-    DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Policy, Set, Workload, changes, drawn,
+    CachePolicy, DESIGN_SEEDS, DISTANCES, HELD_OUT_SEED, PREAMBLE, Set, Workload, changes, drawn,
     of_the_seed, table,
 };
 use diskperf_models::model::load_catalogue;
@@ -74,7 +74,7 @@ fn print(word: &str) -> Result<(), LaboratoryError> {
     if word == "seed" {
         print!("{PREAMBLE}");
     }
-    let policies = Policy::all(&DISTANCES);
+    let policies = CachePolicy::all_effective(&DISTANCES);
     let threads = Threads(available_threads());
     let done = AtomicUsize::new(0);
     let mut set = Set::run(

@@ -18,11 +18,11 @@ use crate::plan::{HostPlan, Plan, plan as plan_run, step_title};
 use crate::recorder::Recorder;
 use contest::Question;
 use diskperf_analysis::statistics::interleaved::Limits;
-use diskperf_battery::Step;
+use diskperf_battery::SuiteStep;
 use diskperf_models::LaboratoryError;
 use diskperf_models::Observer;
-use diskperf_system::host::hook::Hook;
-use diskperf_timeline::{Arm, Experiment, Run, SizeChoice, World};
+use diskperf_system::host::hook::HookCommand;
+use diskperf_timeline::{ComparisonVariant, Experiment, MeasuredWorld, Run, SizeChoice};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -88,17 +88,18 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     let [a, b] = request.sides.each_ref();
     if [a, b]
         .iter()
-        .any(|side| side.experiment.until_steady.is_some())
+        .any(|side| side.experiment.steady_rule.is_some())
     {
         return Err(not_until_steady());
     }
     let mut plans = [
-        plan_of(Arm::A, &a.experiment)?,
-        plan_of(Arm::B, &b.experiment)?,
+        plan_of(ComparisonVariant::A, &a.experiment)?,
+        plan_of(ComparisonVariant::B, &b.experiment)?,
     ];
     for plan in &mut plans {
         if let Plan::Host(plan) = plan {
-            plan.suite.protocol.repetitions = request.blocks.unwrap_or(SUPPOSED_BLOCKS) + 1;
+            plan.suite.default_protocol.repetition_count =
+                request.blocks.unwrap_or(SUPPOSED_BLOCKS) + 1;
             plan.repeats_disturbed = false;
         }
     }
@@ -119,23 +120,25 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
     let Some(kept) = &run.experiment else {
         return Err(LaboratoryError::Request(format!(
             "run {} has no stored options, because diskperf {} made it: write its options instead",
-            run.id, run.version
+            run.run_id, run.program_version
         )));
     };
     let sizes = run.results.iter();
     let mut experiment = Experiment {
-        sizes: sizes.map(|one| (one.key(), one.size_bytes)).collect(),
-        repetitions: None,
+        size_by_program: sizes
+            .map(|one| (one.result_key(), one.size_bytes))
+            .collect(),
+        repetition_count: None,
         destroy_data_on: Vec::new(),
         label: None,
         ..kept.clone()
     };
     let places = run.environment.places.iter();
     let places: Vec<PathBuf> = places.map(|place| place.path.clone().into()).collect();
-    if run.world == World::Host && places.len() >= experiment.targets.len() {
+    if run.world == MeasuredWorld::Host && places.len() >= experiment.targets.len() {
         let (targets, others) = places.split_at(experiment.targets.len());
         experiment.targets = targets.to_vec();
-        experiment.other = others.first().cloned();
+        experiment.second_target = others.first().cloned();
     }
     Ok(experiment)
 }
@@ -146,29 +149,29 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
 pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
     let settings = earlier.settings.into_iter().chain(asked.settings);
     Experiment {
-        repetitions: asked.repetitions,
-        until_steady: asked.until_steady,
+        repetition_count: asked.repetition_count,
+        steady_rule: asked.steady_rule,
         targets: match asked.targets.is_empty() {
             true => earlier.targets,
             false => asked.targets,
         },
-        size: match asked.size {
-            SizeChoice::Auto => earlier.size,
+        size_choice: match asked.size_choice {
+            SizeChoice::AutomaticSize => earlier.size_choice,
             chosen => chosen,
         },
         settings: settings.collect(),
         destroy_data_on: asked.destroy_data_on,
-        ignore_signature: asked.ignore_signature,
+        ignores_signature: asked.ignores_signature,
         label: asked.label,
         ..earlier
     }
 }
 
 /// Name of an arm of an A/B measurement, as the user sees it.
-pub(crate) fn name(arm: Arm) -> &'static str {
+pub(crate) fn name(arm: ComparisonVariant) -> &'static str {
     match arm {
-        Arm::A => "A",
-        Arm::B => "B",
+        ComparisonVariant::A => "A",
+        ComparisonVariant::B => "B",
     }
 }
 
@@ -179,7 +182,7 @@ pub fn not_until_steady() -> LaboratoryError {
     )
 }
 
-fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
+fn plan_of(arm: ComparisonVariant, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
     let name = name(arm);
     let mut plans = plan_run(experiment).map_err(|error| match error {
         LaboratoryError::Request(text) => LaboratoryError::Request(format!("{name}: {text}")),
@@ -189,7 +192,7 @@ fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
         (Some(Plan::Host(plan)), true) if plan.fresh.len() > 1 => {
             Err(LaboratoryError::Request(format!(
                 "{name}: a file system of each block size makes two runs: say which, as --fresh {}:block_bytes={}",
-                plan.fresh[0].kind, plan.fresh[0].block_bytes
+                plan.fresh[0].filesystem_kind, plan.fresh[0].block_bytes
             )))
         }
         (Some(plan), true) => match plan.shortage() {
@@ -231,15 +234,18 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
 /// step by step.
 fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     let [a, b] = plans.each_ref().map(|plan| plan.suite().steps.as_slice());
-    let names = |step: &Step| -> Vec<&'static str> {
-        step.jobs.iter().map(|job| job.program.name()).collect()
+    let names = |step: &SuiteStep| -> Vec<&'static str> {
+        step.parallel_jobs
+            .iter()
+            .map(|job| job.program.name())
+            .collect()
     };
-    let same = |(a, b): (&Step, &Step)| names(a) == names(b);
+    let same = |(a, b): (&SuiteStep, &SuiteStep)| names(a) == names(b);
     let alike = a.iter().zip(b).take_while(|pair| same(*pair)).count();
     if alike == a.len() && alike == b.len() {
         return Ok(());
     }
-    let at = |steps: &[Step]| steps.get(alike).map_or("nothing".to_owned(), step_title);
+    let at = |steps: &[SuiteStep]| steps.get(alike).map_or("nothing".to_owned(), step_title);
     let notes = plans.iter().flat_map(|plan| plan.notes());
     let notes: Vec<String> = notes.map(|note| format!("; {note}")).collect();
     Err(LaboratoryError::Request(format!(
@@ -283,7 +289,10 @@ impl AbPlan {
     /// Describes the planned writes, their places and the duration of the A/B measurement.
     pub fn describe(&self) -> String {
         let mut text = String::new();
-        for (arm, plan) in [Arm::A, Arm::B].into_iter().zip(&self.plans) {
+        for (arm, plan) in [ComparisonVariant::A, ComparisonVariant::B]
+            .into_iter()
+            .zip(&self.plans)
+        {
             text += &format!("{}: {}\n", name(arm), plan.describe_arm().trim_end());
         }
         if self.is_exact() {
@@ -309,9 +318,13 @@ impl AbPlan {
         text
     }
 
-    fn hooks(&self) -> [Option<Hook>; 2] {
+    fn hooks(&self) -> [Option<HookCommand>; 2] {
         let [a, b] = self.request.sides.each_ref();
-        let hook = |side: &Side, option| side.before.clone().map(|line| Hook::new(option, line));
+        let hook = |side: &Side, option| {
+            side.before
+                .clone()
+                .map(|line| HookCommand::new(option, line))
+        };
         [hook(a, OPTIONS[0]), hook(b, OPTIONS[1])]
     }
 

@@ -9,12 +9,12 @@
 
 use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
-pub use diskperf_system::host::answer;
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::output_file::AbandonedOutput;
-use diskperf_system::host::workspace::{Workspace, orphaned_loops};
+use diskperf_system::host::workspace::{Workspace, find_orphaned_loops};
+pub use diskperf_system::host::write_answer;
 use diskperf_system::host::{block_events, is_root, mounts, queue_settings};
-use diskperf_timeline::Place;
+use diskperf_timeline::TargetDescription;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Reports whether a run of this process has a folder now. A signal handler may call it.
 pub fn has_workspace() -> bool {
-    Workspace::exists()
+    Workspace::has_workspace()
 }
 
 /// Options of a cleaning: directories to search, and what to do with leftovers.
@@ -46,7 +46,7 @@ pub enum Leftover {
     /// An instance of tracefs, a buffer for trace events of the kernel.
     Instance(PathBuf),
     /// A changed queue setting of a disk.
-    Setting(queue_settings::PutBack),
+    Setting(queue_settings::RestoredSetting),
     /// A loop device whose image file was removed.
     Loop {
         /// Device node of the leftover loop device.
@@ -154,21 +154,21 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
         let place = noted.path.parent();
         places.extend(
             place
-                .filter(|_| Workspace::could_be(&noted.path))
+                .filter(|_| Workspace::may_be_workspace(&noted.path))
                 .map(Path::to_owned),
         );
     }
     for place in &places {
         clean_directory(place, cleaning, &mut cleaned);
     }
-    for orphan in orphaned_loops() {
+    for orphan in find_orphaned_loops() {
         let leftover = Leftover::Loop {
             device: orphan.device().to_owned(),
-            image: orphan.image().to_owned(),
+            image: orphan.image_path().to_owned(),
         };
-        cleaned.finish(cleaning, leftover, || orphan.detach());
+        cleaned.finish(cleaning, leftover, || orphan.detach_device());
     }
-    for instance in block_events::abandoned() {
+    for instance in block_events::find_abandoned_instances() {
         let leftover = Leftover::Instance(instance.path());
         cleaned.finish(cleaning, leftover, || instance.remove());
     }
@@ -193,12 +193,12 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     };
     for abandoned in found {
         let leftover = Leftover::Folder(abandoned.path().to_owned());
-        match abandoned.obstacle() {
+        match abandoned.removal_obstacle() {
             Some(error) => cleaned.failed.push(error.to_string()),
             None => cleaned.finish(cleaning, leftover, || abandoned.remove()),
         }
     }
-    match AbandonedOutput::find(place) {
+    match AbandonedOutput::find_in_directory(place) {
         Ok(found) => {
             for output in found {
                 let leftover = Leftover::Output(output.path().to_owned());
@@ -214,9 +214,11 @@ const NOTED: &str = "a `diskperf tune` of root has noted disk settings that it c
 
 /// Returns a note for each setting of these places' disks that a killed `diskperf tune` has left
 /// changed. A run measures the changed settings.
-pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+pub(crate) fn settings_left<'a>(
+    places: impl Iterator<Item = &'a TargetDescription>,
+) -> Vec<String> {
     if !is_root() {
-        let noted = queue_settings::any_noted();
+        let noted = queue_settings::has_any_note();
         return noted.then(|| NOTED.to_owned()).into_iter().collect();
     }
     let mut disks = Vec::new();
@@ -224,22 +226,26 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
         disks.extend(place.devices.iter().map(|disk| disk.name.clone()));
         let path = Path::new(&place.path);
         for found in [
-            BlockDevice::read_ahead_of(path),
-            BlockDevice::scheduled_for(path),
+            BlockDevice::read_ahead_devices(path),
+            BlockDevice::scheduler_devices(path),
         ] {
             let found = found.unwrap_or_default();
             disks.extend(found.iter().map(|disk| disk.name().to_owned()));
         }
     }
     let mut found = Vec::new();
-    for left in queue_settings::abandoned().into_iter().flatten().flatten() {
-        for (was, now) in left.changed() {
-            if disks.contains(&was.disk) {
+    for left in queue_settings::find_abandoned_queues()
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        for (was, now) in left.settings_to_restore() {
+            if disks.contains(&was.disk_name) {
                 found.push(format!(
                     "{} of {} is {now}, and was {} before a `diskperf tune` that was killed changed it: the figures are those of {now}; `diskperf clean` puts it back",
-                    was.key.name(),
-                    was.disk,
-                    was.value
+                    was.setting_key.key_name(),
+                    was.disk_name,
+                    was.original_value
                 ));
             }
         }
@@ -249,12 +255,12 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
 
 fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
     if !is_root() {
-        if queue_settings::any_noted() {
+        if queue_settings::has_any_note() {
             cleaned.notes.push(NOTED.to_owned());
         }
         return;
     }
-    let left = match queue_settings::abandoned() {
+    let left = match queue_settings::find_abandoned_queues() {
         Ok(left) => left,
         Err(error) => {
             cleaned.failed.push(error.to_string());
@@ -269,10 +275,10 @@ fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
                 continue;
             }
         };
-        let (path, settings) = (left.path().to_owned(), left.settings().to_vec());
+        let (path, settings) = (left.path().to_owned(), left.noted_settings().to_vec());
         let outcome = match cleaning.dry_run {
             true => Ok(()),
-            false => left.put_back(),
+            false => left.restore_and_remove_note(),
         };
         match outcome {
             Ok(()) => cleaned
@@ -325,7 +331,7 @@ enum Fate {
 }
 
 fn fate(noted: &NotedWorkspace) -> Fate {
-    if !Workspace::could_be(&noted.path) {
+    if !Workspace::may_be_workspace(&noted.path) {
         // No run has noted it.
         return Fate::Gone;
     }
@@ -343,7 +349,7 @@ fn fate(noted: &NotedWorkspace) -> Fate {
             false => Fate::Gone,
         };
     };
-    match mounts::filesystem_of(nearest) {
+    match mounts::filesystem_type_of(nearest) {
         Ok(now) if now == *filesystem => Fate::Gone,
         _ => Fate::OutOfReach,
     }

@@ -10,8 +10,8 @@ use diskperf_system::host::device::{BlockDevice, TrafficMeter};
 use diskperf_system::host::fresh::{FreshError, FreshFilesystem, FreshSpec};
 use diskperf_system::host::safety::{ClaimedDevice, claim_for_writing};
 use diskperf_system::host::workspace::{Workspace, WorkspaceError};
-use diskperf_system::host::{DrivePort, Ports, environment};
-use diskperf_timeline::{FRESH_NOTE, SizeChoice};
+use diskperf_system::host::{DrivePort, HostPorts, environment};
+use diskperf_timeline::{FRESH_NOTE_PREFIX, SizeChoice};
 use std::io;
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ impl Drives {
         recorder: &mut Recorder,
         left: &mut Vec<String>,
     ) -> Result<(), LaboratoryError> {
-        let needed_bytes = match plan.experiment.size {
-            SizeChoice::Bytes(size_bytes) => Some(plan.files_bytes(size_bytes)),
-            SizeChoice::Auto => None,
+        let needed_bytes = match plan.experiment.size_choice {
+            SizeChoice::SizeBytes(size_bytes) => Some(plan.files_bytes(size_bytes)),
+            SizeChoice::AutomaticSize => None,
         };
         let targets = plan.targets.iter().map(|target| (target, fresh));
         let other = plan.other.iter().map(|target| (target, None));
@@ -114,7 +114,7 @@ impl Drive {
                 // Where a pilot finds the sizes, the image is a tenth of the
                 // free space at most, as files would be.
                 let payload_bytes = needed_bytes.unwrap_or(FRESH_BYTES.min(target.pilot_bytes()));
-                match FreshFilesystem::make(&workspace, spec, payload_bytes) {
+                match FreshFilesystem::make_filesystem_image(&workspace, spec, payload_bytes) {
                     Ok(fresh) => Ok(Self::fresh(fresh, workspace, spec)),
                     Err(error) => {
                         remove(workspace, recorder, left);
@@ -137,10 +137,14 @@ impl Drive {
             pilot_bytes: target.pilot_bytes(),
             notes: cached_below(device)
                 .into_iter()
-                .chain(claim.as_ref().and_then(ClaimedDevice::note))
+                .chain(
+                    claim
+                        .as_ref()
+                        .and_then(ClaimedDevice::undetermined_facts_note),
+                )
                 .collect(),
             meters: meters(&device.whole_disk().into_iter().collect::<Vec<_>>()),
-            queues: device.own_queues().unwrap_or_default(),
+            queues: device.request_queues_of_device().unwrap_or_default(),
             ground: Ground::Device {
                 device: device.clone(),
                 claim,
@@ -164,8 +168,8 @@ impl Drive {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
-            meters: meters(&BlockDevice::of_directory(&target.path).unwrap_or_default()),
-            queues: BlockDevice::queues_under(&target.path).unwrap_or_default(),
+            meters: meters(&BlockDevice::devices_of_directory(&target.path).unwrap_or_default()),
+            queues: BlockDevice::request_queues_under(&target.path).unwrap_or_default(),
             ground: Ground::File(target.path.clone()),
         }
     }
@@ -175,21 +179,23 @@ impl Drive {
             filesystem: target.filesystem_name(),
             pilot_bytes: target.pilot_bytes(),
             notes: Vec::new(),
-            meters: meters(&BlockDevice::of_directory(workspace.path()).unwrap_or_default()),
-            queues: BlockDevice::queues_under(workspace.path()).unwrap_or_default(),
+            meters: meters(
+                &BlockDevice::devices_of_directory(workspace.path()).unwrap_or_default(),
+            ),
+            queues: BlockDevice::request_queues_under(workspace.path()).unwrap_or_default(),
             ground: Ground::Folder(workspace),
         }
     }
 
     fn fresh(fresh: FreshFilesystem, workspace: Workspace, spec: &FreshSpec) -> Self {
-        let directory = fresh.directory().to_owned();
-        let mounted = environment::place(&directory)
+        let directory = fresh.mounted_directory().to_owned();
+        let mounted = environment::describe_target(&directory)
             .filesystem
             .unwrap_or_default();
         let mut notes = fresh.notes().to_vec();
         notes.push(format!(
-            "{FRESH_NOTE}{} with blocks of {} bytes{}, mounted {}",
-            fresh.kind(),
+            "{FRESH_NOTE_PREFIX}{} with blocks of {} bytes{}, mounted {}",
+            fresh.filesystem_kind(),
             fresh.block_bytes(),
             match spec.mkfs_arguments.as_slice() {
                 [] => String::new(),
@@ -198,12 +204,12 @@ impl Drive {
             mounted.mount_options,
         ));
         Self {
-            filesystem: format!("{}/{}", fresh.kind(), fresh.block_bytes()),
+            filesystem: format!("{}/{}", fresh.filesystem_kind(), fresh.block_bytes()),
             // Nobody else writes there.
             pilot_bytes: mounted.available_bytes / 2,
             notes,
-            meters: meters(&BlockDevice::of_directory(&directory).unwrap_or_default()),
-            queues: BlockDevice::queues_under(&directory).unwrap_or_default(),
+            meters: meters(&BlockDevice::devices_of_directory(&directory).unwrap_or_default()),
+            queues: BlockDevice::request_queues_under(&directory).unwrap_or_default(),
             ground: Ground::Fresh(Box::new(fresh), workspace),
         }
     }
@@ -218,7 +224,7 @@ impl Drive {
     }
 
     /// Adds this drive as the next one of a worker.
-    pub(crate) fn plug_into(&self, ports: &mut Ports) -> io::Result<()> {
+    pub(crate) fn plug_into(&self, ports: &mut HostPorts) -> io::Result<()> {
         match &self.ground {
             Ground::Folder(workspace) => {
                 ports
@@ -226,12 +232,12 @@ impl Drive {
                     .push(workspace.directory().try_clone_to_owned()?);
             }
             Ground::Fresh(filesystem, _) => ports.directories.push(filesystem.open_directory()?),
-            Ground::Device { device, claim } => ports.drives.push(DrivePort::Device {
+            Ground::Device { device, claim } => ports.drive_ports.push(DrivePort::Device {
                 device: device.clone(),
                 writable: claim.is_some(),
             }),
-            Ground::File(path) => ports.drives.push(DrivePort::File(path.clone())),
-            Ground::Null(length_bytes) => ports.drives.push(DrivePort::Null {
+            Ground::File(path) => ports.drive_ports.push(DrivePort::RegularFile(path.clone())),
+            Ground::Null(length_bytes) => ports.drive_ports.push(DrivePort::NullDrive {
                 length_bytes: *length_bytes,
             }),
         }
@@ -259,10 +265,10 @@ impl Drive {
                 Ok(())
             }
             Ground::Fresh(filesystem, workspace) => {
-                let finished = filesystem.finish();
+                let finished = filesystem.unmount_and_check();
                 remove(workspace, recorder, left);
                 match finished.map_err(LaboratoryError::work)? {
-                    report if report.clean() => Ok(()),
+                    report if report.is_clean() => Ok(()),
                     report => Err(LaboratoryError::work(report)),
                 }
             }
@@ -275,7 +281,9 @@ fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>)
     match workspace.remove() {
         Ok(()) => recorder.forget_workspace(&path),
         // These have their own remedy.
-        Err(error @ (WorkspaceError::MountedInside { .. } | WorkspaceError::Replaced { .. })) => {
+        Err(
+            error @ (WorkspaceError::MountedInside { .. } | WorkspaceError::FolderReplaced { .. }),
+        ) => {
             left.push(error.to_string());
         }
         Err(error) => left.push(format!(
@@ -289,7 +297,7 @@ fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>)
 /// request, a failure while it is made is not.
 fn fresh_error(error: FreshError) -> LaboratoryError {
     match error {
-        FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
+        FreshError::NotRoot | FreshError::InvalidSpec(_) | FreshError::WorkspaceFailed(_) => {
             LaboratoryError::request(error)
         }
         _ => LaboratoryError::work(error),
@@ -313,7 +321,7 @@ fn workspace(
 /// device's own pages does not reach.
 fn cached_below(device: &BlockDevice) -> Option<String> {
     let file = device.backing_file()?;
-    let direct = std::fs::read_to_string(device.sysfs().join("loop/dio"));
+    let direct = std::fs::read_to_string(device.sysfs_path().join("loop/dio"));
     if direct.is_ok_and(|direct| direct.trim() == "1") {
         return None;
     }
@@ -327,6 +335,6 @@ fn cached_below(device: &BlockDevice) -> Option<String> {
 fn meters(disks: &[BlockDevice]) -> Vec<TrafficMeter> {
     disks
         .iter()
-        .filter_map(|disk| TrafficMeter::open(disk).ok())
+        .filter_map(|disk| TrafficMeter::open_meter(disk).ok())
         .collect()
 }

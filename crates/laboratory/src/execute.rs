@@ -9,7 +9,7 @@ use crate::plan::{HostPlan, ModelPlan, Plan, step_title, titles};
 use crate::recorder::Recorder;
 use crate::repetition::HostRig;
 use diskperf_analysis::interference;
-use diskperf_battery::{Companies, Earlier, Job, Step, Suite};
+use diskperf_battery::{EarlierSteps, Suite, SuiteJob, SuiteStep, WorkerGroups};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{Task, arrivals_note, end_notes, engine_note, stagger_note};
 use diskperf_models::model::bench::Bench as ModelRig;
@@ -17,7 +17,7 @@ use diskperf_models::model::run::{self as model, Begun, Effect, empty_run, stand
 use diskperf_models::rig::{Rig, Stand, Work, repeat};
 use diskperf_models::{Event, Observer, Recorded};
 use diskperf_system::host::fresh::{FreshSpec, enter_private_mounts};
-use diskperf_system::host::{Clock, environment};
+use diskperf_system::host::{CallClock, environment};
 use diskperf_timeline::{Environment, Nanoseconds, ProgramResult, Repetition, Run, RunState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ pub fn execute(
 ) -> Executed {
     match plan {
         Plan::Host(plan) => {
-            let clock = Clock::calibrated();
+            let clock = CallClock::new_calibrated();
             let of = (&plan.suite, plan.fresh.len().max(1));
             let mut execution = Execution::of(of, new_run(plan, clock), observer, recorder);
             let error = execution.on_storage(plan, clock, stop).err();
@@ -68,7 +68,7 @@ pub fn execute(
 /// stored.
 pub(crate) fn on_open_drives(
     (plan, drives): (&HostPlan, &Drives),
-    clock: Clock,
+    clock: CallClock,
     stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<ProgramResult>, LaboratoryError> {
@@ -107,7 +107,7 @@ struct Execution<'a> {
     steps: usize,
     begun: usize,
     /// Progress of the steps that have ended on the current rig.
-    earlier: Earlier,
+    earlier: EarlierSteps,
     left: Vec<String>,
     /// Titles and errors of jobs that failed while others continued.
     failed: Vec<(String, String)>,
@@ -127,7 +127,7 @@ impl<'a> Execution<'a> {
             suite,
             steps: suite.steps.len() * rigs,
             begun: 0,
-            earlier: Earlier::default(),
+            earlier: EarlierSteps::default(),
             left: Vec::new(),
             failed: Vec::new(),
             run: Run {
@@ -187,10 +187,10 @@ impl<'a> Execution<'a> {
         &mut self,
         rig: &impl Rig,
         stand: &Stand,
-        mut size: impl FnMut(&Job, &mut dyn Observer) -> Result<u64, LaboratoryError>,
+        mut size: impl FnMut(&SuiteJob, &mut dyn Observer) -> Result<u64, LaboratoryError>,
     ) -> Result<(), LaboratoryError> {
         let suite = self.suite;
-        self.earlier = Earlier::default();
+        self.earlier = EarlierSteps::default();
         for step in &suite.steps {
             self.observer.event(Event::StepStarted {
                 title: &step_title(step),
@@ -199,7 +199,7 @@ impl<'a> Execution<'a> {
             });
             self.begun += 1;
             let mut sizes_bytes = Vec::new();
-            for job in &step.jobs {
+            for job in &step.parallel_jobs {
                 sizes_bytes.push(size(job, self.observer)?);
             }
             self.step(rig, stand, (step, &sizes_bytes))?;
@@ -212,21 +212,21 @@ impl<'a> Execution<'a> {
         &mut self,
         rig: &impl Rig,
         stand: &Stand,
-        (step, sizes_bytes): (&Step, &[u64]),
+        (step, sizes_bytes): (&SuiteStep, &[u64]),
     ) -> Result<(), LaboratoryError> {
         let titles = titles(step);
-        let mut tasks = Task::of_step(step, (&titles, sizes_bytes), self.run.cache);
+        let mut tasks = Task::of_step(step, (&titles, sizes_bytes), self.run.cache_mode);
         for task in &mut tasks {
             task.fails_alone = true;
         }
         let work = Work {
             tasks,
-            protocol: self.suite.protocol_of(&step.jobs[0]),
-            companies: Companies::after(self.earlier.clone()),
+            protocol: self.suite.protocol_of_job(&step.parallel_jobs[0]),
+            companies: WorkerGroups::after_steps(self.earlier.clone()),
         };
         let first = self.run.results.len();
         let mut results = Vec::new();
-        for (job, task) in step.jobs.iter().zip(&work.tasks) {
+        for (job, task) in step.parallel_jobs.iter().zip(&work.tasks) {
             let result = stand.result(job, *task, work.protocol);
             self.recorder.begin_result(&result);
             self.recorder.tell(self.observer);
@@ -245,20 +245,21 @@ impl<'a> Execution<'a> {
                 }
                 recorder.tell(observer);
                 observer.event(Event::RepetitionFinished(made));
-                made.iter().all(|one| one.failures().next().is_none())
+                made.iter()
+                    .all(|one| one.worker_failures().next().is_none())
             },
         );
-        self.earlier.elapsed = self.earlier.elapsed + ended(&repetitions);
-        self.earlier.ended = work.companies.ended();
-        self.earlier.zones = work.companies.zones();
-        let jobs = titles.into_iter().zip(&step.jobs);
+        self.earlier.elapsed_time = self.earlier.elapsed_time + ended(&repetitions);
+        self.earlier.ended = work.companies.ended_scopes();
+        self.earlier.zone_tables = work.companies.zone_tables();
+        let jobs = titles.into_iter().zip(&step.parallel_jobs);
         for ((result, repetitions), (title, job)) in results.into_iter().zip(repetitions).zip(jobs)
         {
             let result = ProgramResult {
                 repetitions,
                 ..result
             };
-            let failure = result.failure();
+            let failure = result.first_failure();
             let failure = failure.map(|failure| (title, failure.message.clone()));
             self.failed.extend(failure);
             self.finish_result(rig, job, result);
@@ -266,7 +267,7 @@ impl<'a> Execution<'a> {
         outcome
     }
 
-    fn finish_result(&mut self, rig: &impl Rig, job: &Job, mut result: ProgramResult) {
+    fn finish_result(&mut self, rig: &impl Rig, job: &SuiteJob, mut result: ProgramResult) {
         result.notes.extend(stagger_note(&job.program, &result));
         result.notes.extend(arrivals_note(&result));
         result.notes.extend(engine_note(&result));
@@ -307,7 +308,7 @@ impl Execution<'_> {
         };
         Some(LaboratoryError::Program {
             program: program.clone(),
-            target: self.run.target.clone(),
+            target: self.run.target_label.clone(),
             error: format!("{error}{others}"),
             remedy: "",
         })
@@ -318,7 +319,7 @@ impl Execution<'_> {
     fn on_storage(
         &mut self,
         plan: &HostPlan,
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         self.run.overhead = Some(overhead::measure(clock).map_err(LaboratoryError::work)?);
@@ -336,7 +337,7 @@ impl Execution<'_> {
     fn on_filesystem(
         &mut self,
         (plan, fresh): (&HostPlan, Option<&FreshSpec>),
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         if !self.left.is_empty() {
@@ -356,7 +357,7 @@ impl Execution<'_> {
     fn on_drives(
         &mut self,
         (plan, drives): (&HostPlan, &Drives),
-        clock: Clock,
+        clock: CallClock,
         stop: &Arc<AtomicBool>,
     ) -> Result<(), LaboratoryError> {
         let mut rig = HostRig {
@@ -383,7 +384,7 @@ impl Execution<'_> {
 fn ended(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
     let last = repetitions.iter().filter_map(|all| all.last());
     let workers = last.flat_map(|one| &one.workers);
-    let ends = workers.map(|worker| worker.started + worker.elapsed);
+    let ends = workers.map(|worker| worker.start_time + worker.elapsed_time);
     ends.max().unwrap_or_default()
 }
 
@@ -397,11 +398,11 @@ pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
 }
 
 /// Creates a run on real storage, with no results yet.
-pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
+pub(crate) fn new_run(plan: &HostPlan, clock: CallClock) -> Run {
     let targets = plan.targets.iter().chain(&plan.other);
     let targets = targets.filter(|target| !target.is_null);
     let places: Vec<&Path> = targets.map(|target| target.path.as_path()).collect();
-    let environment = environment::capture(&places, clock.name());
+    let environment = environment::describe_environment(&places, clock.clock_name());
     Run {
         notes: plan.notes.clone(),
         ..empty_run(

@@ -3,7 +3,7 @@
 use crate::job_file::read_named;
 use crate::traces::course::TraceFiles;
 use crate::traces::facts;
-use diskperf_battery::replay::Trace;
+use diskperf_battery::replay::ReplayTrace;
 use diskperf_blocktrace::transform::Scale;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
@@ -54,7 +54,7 @@ impl Files for HostFiles {
         &self,
         of: (&TraceReplay, &TraceFacts),
         scale: Option<Scale>,
-    ) -> Result<Arc<dyn Trace>, LaboratoryError> {
+    ) -> Result<Arc<dyn ReplayTrace>, LaboratoryError> {
         Ok(Arc::new(TraceFiles::of(of, scale)?))
     }
 }

@@ -5,7 +5,7 @@ use crate::reproduce::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::interleave::{Inputs, SLOWER_SHARE, Serial, SerialMethod};
 use diskperf_battery::Program;
 use diskperf_catalogue::{Catalogue, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::Watched;
 use diskperf_models::model::computer::{Computer, by_itself};
@@ -50,7 +50,7 @@ pub fn modelled(
     inputs: &Inputs,
     factors: &[u32],
     (seed, threads): (u64, usize),
-    budget: Budget,
+    budget: RunBudget,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<f64>, LaboratoryError> {
     if let Some(why) = not_modelled(inputs) {
@@ -85,11 +85,15 @@ pub fn modelled(
 }
 
 /// Verifies that this number of machines can complete within the budget of events.
-fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
+fn check_interrupts(
+    inputs: &Inputs,
+    machines: u64,
+    budget: RunBudget,
+) -> Result<(), LaboratoryError> {
     let sectors = (machines * sectors(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
-    let most = budget.events as f64 * INTERRUPTS_SHARE;
-    if interrupts <= most || budget == Budget::NONE {
+    let most = budget.event_count_max as f64 * INTERRUPTS_SHARE;
+    if interrupts <= most || budget == RunBudget::UNLIMITED {
         return Ok(());
     }
     let parts = inputs.service.parts().into_iter();
@@ -118,14 +122,14 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
         SYSTEM,
         &by_itself(&settings(inputs, factor)),
     )?;
-    let mut program = Program::named("track_read").expect("the battery has track_read");
+    let mut program = Program::from_name("track_read").expect("the battery has track_read");
     let think = inputs.service.application_ms / inputs.cpu_speed * 1e6;
     for (key, value) in [
         ("call_bytes", sector_bytes),
         ("area_bytes", size_bytes),
         ("think_ns", (think + 0.5) as u64),
     ] {
-        let set = program.set(key, &value.to_string());
+        let set = program.set_parameter(key, &value.to_string());
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(Job {
@@ -187,7 +191,7 @@ fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
     }
     let setting = |(path, text): (&str, String)| Setting {
         path: path.to_owned(),
-        text,
+        value_text: text,
     };
     all.into_iter().map(setting).collect()
 }

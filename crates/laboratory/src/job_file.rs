@@ -7,7 +7,7 @@ use diskperf_models::LaboratoryError;
 use diskperf_models::job_file::{self, is_text, log_paths, parse};
 use diskperf_models::plan::FILES_MAX;
 use diskperf_system::host::environment;
-use diskperf_timeline::{Experiment, JobText, SizeChoice, Workload};
+use diskperf_timeline::{Experiment, JobFileText, SizeChoice, Workload};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -21,9 +21,12 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
     let words = &experiment.fio_arguments;
     let text = match &experiment.workload {
         Workload::JobFile(text) => text.clone(),
-        Workload::Named(name) if is_text(name) => of_text("job", name, words)?,
-        Workload::Named(name) if is_named(name) => of_text(name, &read(name)?, words)?,
-        Workload::Usual | Workload::Named(_) | Workload::Steps { .. } | Workload::Replay(_) => {
+        Workload::NamedSuite(name) if is_text(name) => of_text("job", name, words)?,
+        Workload::NamedSuite(name) if is_named(name) => of_text(name, &read(name)?, words)?,
+        Workload::DefaultSuite
+        | Workload::NamedSuite(_)
+        | Workload::Steps { .. }
+        | Workload::Replay(_) => {
             return match words.first() {
                 None => Ok(None),
                 Some(word) => Err(LaboratoryError::Request(format!(
@@ -32,7 +35,7 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
             };
         }
     };
-    let (text, size) = sized(text, experiment.size)?;
+    let (text, size) = sized(text, experiment.size_choice)?;
     Ok(Some(Experiment {
         targets: match experiment.targets.is_empty() {
             true => vec![place(&text)?],
@@ -40,15 +43,18 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
         },
         workload: Workload::JobFile(text),
         fio_arguments: Vec::new(),
-        size,
+        size_choice: size,
         ..experiment.clone()
     }))
 }
 
 /// Applies a given size to the jobs that set none. The size is returned unused if every job sets
 /// its own.
-fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
-    let SizeChoice::Bytes(bytes) = size else {
+fn sized(
+    text: JobFileText,
+    size: SizeChoice,
+) -> Result<(JobFileText, SizeChoice), LaboratoryError> {
+    let SizeChoice::SizeBytes(bytes) = size else {
         return Ok((text, size));
     };
     match parse(&text)?.jobs.iter().all(|job| job.says("size")) {
@@ -56,7 +62,7 @@ fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), Labor
         false => {
             let mut sized = text;
             sized.arguments.push(format!("--size={bytes}"));
-            Ok((sized, SizeChoice::Auto))
+            Ok((sized, SizeChoice::AutomaticSize))
         }
     }
 }
@@ -88,8 +94,8 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
 /// # Errors
 ///
 /// Returns all faults of the job file, with line and column.
-pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, LaboratoryError> {
-    let machine = environment::capture(&[], "");
+pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobFileText, LaboratoryError> {
+    let machine = environment::describe_environment(&[], "");
     let surroundings = Surroundings {
         files: Files::Disk {
             working_directory: std::env::current_dir().unwrap_or_default(),
@@ -98,7 +104,7 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
         memory_mib: machine.memory_bytes >> 20,
-        processors: u64::from(machine.cpus),
+        processors: u64::from(machine.cpu_count),
         ..Surroundings::default()
     };
     job_file::of_text((name, text), words, &surroundings)
@@ -115,7 +121,7 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     else {
         return Vec::new();
     };
-    let includes = text.includes.into_keys();
+    let includes = text.included_files.into_keys();
     let mut paths: Vec<PathBuf> = includes.map(PathBuf::from).collect();
     for job in &file.jobs {
         // More files than a plan takes have no run that could replace them.
@@ -139,7 +145,7 @@ fn used_paths(job: &Job, clone: u32) -> impl Iterator<Item = PathBuf> {
 /// # Errors
 ///
 /// Returns an error if the files are in several places, or the place does not exist.
-pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
+pub(crate) fn place(text: &JobFileText) -> Result<PathBuf, LaboratoryError> {
     let file = parse(text)?;
     let mut places: Vec<PathBuf> = Vec::new();
     for job in &file.jobs {
@@ -207,8 +213,8 @@ mod tests {
     /// The fingerprint of a run has all that is kept.
     #[test]
     fn only_what_a_job_file_asks_of_the_machine_is_kept() {
-        let machine = environment::capture(&[], "");
-        let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpus));
+        let machine = environment::describe_environment(&[], "");
+        let (memory_mib, processors) = (machine.memory_bytes >> 20, u64::from(machine.cpu_count));
         let page_bytes = Surroundings::default().page_bytes;
         for (option, kept) in [
             ("rw=read", [0, 0, 0]),
@@ -224,7 +230,7 @@ mod tests {
             let text = format!("[global]\nsize=1m\n[j]\nbs=512\n{option}\n");
             let text =
                 of_text("job.fio", &text, &[]).unwrap_or_else(|error| panic!("{option}: {error}"));
-            let found = [text.page_bytes, text.memory_mib, text.processors];
+            let found = [text.page_bytes, text.memory_mib, text.processor_count];
             assert_eq!(found, kept, "{option}");
             // What is kept is enough to read it again.
             let again = parse(&text).unwrap_or_else(|error| panic!("{option}: {error}"));

@@ -26,7 +26,7 @@ impl Output {
         if is_standard(path) {
             return Ok(Self::Standard);
         }
-        Ok(Self::File(OutputFile::open(path).map_err(failed)?))
+        Ok(Self::File(OutputFile::open_output(path).map_err(failed)?))
     }
 
     /// Opens the destination of an option that cannot share standard output with a table.
@@ -87,7 +87,7 @@ impl Output {
     pub fn begin(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
         match self {
             Self::Standard => Ok(Box::new(Pieces)),
-            Self::File(file) => Ok(Box::new(file.begin(force).map_err(failed)?)),
+            Self::File(file) => Ok(Box::new(file.begin_output(force).map_err(failed)?)),
         }
     }
 
@@ -98,7 +98,7 @@ impl Output {
     /// Returns an error if the file exists and `force` is not set.
     pub fn new_unless(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
         match &self {
-            Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
+            Self::File(file) if !force && file.already_exists() => Err(LaboratoryError::File {
                 path: path.to_owned(),
                 reason: "it exists: name another file, or replace it with --force".to_owned(),
             }),
@@ -116,7 +116,7 @@ impl Output {
             Self::Standard => write_standard_output(bytes).map_err(|error| {
                 LaboratoryError::Work(format!("cannot write to standard output: {error}"))
             }),
-            Self::File(file) => file.write(bytes).map_err(failed),
+            Self::File(file) => file.write_bytes(bytes).map_err(failed),
         }
     }
 }
@@ -142,7 +142,7 @@ fn is_standard(path: &Path) -> bool {
 
 /// Converts an output error: a wrong name is the user's mistake, a full disk is a failure.
 pub(crate) fn failed(error: OutputError) -> LaboratoryError {
-    match error.problem.is_of_the_name() {
+    match error.problem.is_caused_by_name() {
         true => LaboratoryError::File {
             reason: error.problem.to_string(),
             path: error.path,

@@ -2,7 +2,7 @@
 
 use crate::plan::{key, title};
 use crate::repetition::HostRig;
-use diskperf_battery::{Companies, Job};
+use diskperf_battery::{SuiteJob, WorkerGroups};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::Task;
 use diskperf_models::rig::{ONCE, Work, repeat};
@@ -48,21 +48,21 @@ impl Sizes {
     pub(crate) fn of(
         &mut self,
         rig: &HostRig<'_>,
-        job: &Job,
+        job: &SuiteJob,
         observer: &mut dyn Observer,
     ) -> Result<u64, LaboratoryError> {
         let plan = rig.plan;
         let call_bytes = job.program.call_bytes();
-        if let Some(size_bytes) = job.own_bytes() {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return Ok(size_bytes);
         }
-        if let SizeChoice::Bytes(size_bytes) = plan.experiment.size {
+        if let SizeChoice::SizeBytes(size_bytes) = plan.experiment.size_choice {
             return Ok(size_bytes);
         }
-        if let Some(size_bytes) = plan.experiment.sizes.get(&key(job)) {
+        if let Some(size_bytes) = plan.experiment.size_by_program.get(&key(job)) {
             return Ok(*size_bytes);
         }
-        if let Some(usual_bytes) = job.program.usual_bytes() {
+        if let Some(usual_bytes) = job.program.default_size_bytes() {
             let mut size_bytes = usual_bytes;
             while size_bytes > call_bytes && job.program.file_bytes(size_bytes) > rig.pilot_bytes()
             {
@@ -70,7 +70,7 @@ impl Sizes {
             }
             return Ok(size_bytes.max(call_bytes));
         }
-        if job.program.lasts().is_some() {
+        if job.program.duration_max().is_some() {
             // Its time decides, and not its size.
             return Ok(plan.smallest_size(job));
         }
@@ -88,13 +88,13 @@ impl Sizes {
 
 /// Finds the size of a group of jobs by a pilot of the program in its middle.
 fn found(
-    (rig, job): (&HostRig<'_>, &Job),
+    (rig, job): (&HostRig<'_>, &SuiteJob),
     wanted: Nanoseconds,
     observer: &mut dyn Observer,
 ) -> Result<u64, LaboratoryError> {
     let plan = rig.plan;
-    let jobs = plan.suite.jobs();
-    let group: Vec<&Job> = jobs
+    let jobs = plan.suite.iter_jobs();
+    let group: Vec<&SuiteJob> = jobs
         .filter(|other| other.size_group == job.size_group)
         .collect();
     let program = &group[group.len() / 2].program;
@@ -103,7 +103,7 @@ fn found(
         let mut programs = group.iter().map(|job| &job.program);
         programs.all(|program| program.file_bytes(size_bytes) <= rig.pilot_bytes())
     };
-    let (least_bytes, most_bytes) = program.sizes_bytes();
+    let (least_bytes, most_bytes) = program.default_size_bytes_range();
     let mut size_bytes = least_bytes;
     // A file of the user's may be smaller than that.
     while size_bytes > call_bytes && !fits(size_bytes) {
@@ -114,7 +114,7 @@ fn found(
         let task = Task {
             title: &title(job),
             program,
-            cache: job.program.cache_mode(plan.experiment.cache),
+            cache: job.program.cache_mode_for(plan.experiment.cache_mode),
             size_bytes: whole_calls(size_bytes, call_bytes),
             drive: None,
             fails_alone: false,
@@ -122,7 +122,7 @@ fn found(
         let tried = Work {
             tasks: vec![task],
             protocol: ONCE,
-            companies: Companies::default(),
+            companies: WorkerGroups::default(),
         };
         let mut tries = [Vec::new()];
         let on = |_: &[Repetition], _: &mut dyn Observer| true;
@@ -149,7 +149,7 @@ pub(crate) fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
 /// Returns the time that the slowest worker needed until its data was durable. The start time of
 /// the workers is left out, because the size has no influence on it.
 fn longest(repetition: &Repetition) -> Nanoseconds {
-    let took = |worker: &WorkerMeasure| worker.durable.unwrap_or(worker.elapsed);
+    let took = |worker: &WorkerMeasure| worker.durable_time.unwrap_or(worker.elapsed_time);
     repetition
         .workers
         .iter()

@@ -46,7 +46,7 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
         .targets
         .iter()
         .cloned()
-        .partition(|target| is_model(target, experiment.catalogue.as_deref()));
+        .partition(|target| is_model(target, experiment.catalogue_path.as_deref()));
     if models.is_empty() {
         let plans = host::plan(experiment, &paths)?;
         return Ok(plans.into_iter().map(boxed_host).collect());
@@ -54,16 +54,16 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     model::check_options(experiment, paths.is_empty())?;
     // Beside real storage a model runs what that runs.
     let beside = Experiment {
-        workload: Workload::Named(USUAL.to_owned()),
+        workload: Workload::NamedSuite(USUAL.to_owned()),
         ..experiment.clone()
     };
     let experiment = match experiment.workload {
-        Workload::Usual if !paths.is_empty() => &beside,
+        Workload::DefaultSuite if !paths.is_empty() => &beside,
         _ => experiment,
     };
     let mut plans = Vec::new();
     for target in &experiment.targets {
-        if is_model(target, experiment.catalogue.as_deref()) {
+        if is_model(target, experiment.catalogue_path.as_deref()) {
             let plan = model::plan(experiment, target, &HostFiles)?;
             plans.push(Plan::Model(Box::new(plan)));
         } else {
@@ -146,7 +146,9 @@ impl Plan {
 
     /// Reports whether a program of the plan keeps several requests in flight.
     pub fn keeps_requests(&self) -> bool {
-        self.suite().programs().any(Program::keeps_requests)
+        self.suite()
+            .iter_programs()
+            .any(Program::keeps_requests_in_flight)
     }
 
     /// Remarks for readers: omitted steps and the reasons.

@@ -1,6 +1,6 @@
 //! Preparation before each repetition of an arm of an A/B measurement: the hook, and a rest.
 
-use diskperf_system::host::hook::{Hook, HookError};
+use diskperf_system::host::hook::{HookCommand, HookError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) struct Preparation<'a> {
     /// Index of the arm: 0 for A, 1 for B.
     pub(crate) arm: usize,
-    pub(crate) hook: Option<&'a Hook>,
+    pub(crate) hook: Option<&'a HookCommand>,
     pub(crate) took: &'a HookTimes,
 }
 
@@ -28,7 +28,7 @@ impl Preparation<'_> {
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
         let began = Instant::now();
         if let Some(hook) = self.hook {
-            hook.run(stop)?;
+            hook.run_hook(stop)?;
             let took_ns = began.elapsed().as_nanos() as u64;
             self.took[self.arm].store(took_ns, Ordering::Relaxed);
         }
@@ -36,7 +36,7 @@ impl Preparation<'_> {
         let longest = Duration::from_nanos(took.max().unwrap_or(0));
         while let Some(rest) = longest.checked_sub(began.elapsed()) {
             if stop.load(Ordering::Relaxed) {
-                return Err(HookError::Stopped);
+                return Err(HookError::StoppedByUser);
             }
             if rest.is_zero() {
                 break;
@@ -55,7 +55,7 @@ mod tests {
     fn both_arms_rest_as_long_as_the_longer_hook_takes() {
         let stop = AtomicBool::new(false);
         let took = HookTimes::default();
-        let slow = Hook::new("--before-b", "sleep 0.2".to_owned());
+        let slow = HookCommand::new("--before-b", "sleep 0.2".to_owned());
         let arm = |arm, hook| Preparation {
             arm,
             hook,
@@ -78,6 +78,6 @@ mod tests {
         };
         arm.run(&stop).unwrap();
         took[1].store(u64::MAX / 2, Ordering::Relaxed);
-        assert!(matches!(arm.run(&stop), Err(HookError::Stopped)));
+        assert!(matches!(arm.run(&stop), Err(HookError::StoppedByUser)));
     }
 }

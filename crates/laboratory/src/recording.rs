@@ -11,7 +11,8 @@ use diskperf_blocktrace::{DeviceIndex, Operation, Record};
 use diskperf_models::LaboratoryError;
 use diskperf_models::{Event, Observer, Recorded, Source};
 use diskperf_timeline::{
-    DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds, Repetition, Run, World,
+    DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, MeasuredWorld, Nanoseconds,
+    Repetition, Run,
 };
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -243,15 +244,15 @@ impl<'a> Recording<'a> {
 
     fn run_started(&mut self, run: &Run) {
         let of = [
-            ("recorded by", format!("diskperf {}", run.version)),
-            ("experiment", run.suite.clone()),
-            ("target", run.target.clone()),
+            ("recorded by", format!("diskperf {}", run.program_version)),
+            ("experiment", run.suite_name.clone()),
+            ("target", run.target_label.clone()),
             ("seed", run.seed.to_string()),
         ];
         self.about.extend(of);
         // What a model does again has the same bytes.
-        if run.world == World::Host {
-            self.about.push(("run", run.id.clone()));
+        if run.world == MeasuredWorld::Host {
+            self.about.push(("run", run.run_id.clone()));
         }
         // Cut off it would be none.
         let experiment = serde_json::to_string(&run.experiment);
@@ -262,7 +263,7 @@ impl<'a> Recording<'a> {
 
     fn repetition_finished(&mut self, made: &[Repetition]) -> Result<(), LaboratoryError> {
         self.repetition = None;
-        let counts = made.iter().any(|one| !one.discarded);
+        let counts = made.iter().any(|one| !one.is_discarded);
         let Some(trace) = &mut self.trace else {
             return Ok(());
         };
@@ -376,12 +377,12 @@ impl Trace {
 
     fn tell(&mut self, events: &[DeviceEvent]) -> io::Result<()> {
         for event in events {
-            let at_ns = self.on_own_clock(event.at);
-            match event.step {
+            let at_ns = self.on_own_clock(event.event_time);
+            match event.event_step {
                 DeviceStep::Issued(request) if self.is_on => {
                     let record = record(at_ns, &request, &self.numbers);
                     let number = self.recorder.issue(&record)?;
-                    self.open.insert(request.number, number);
+                    self.open.insert(request.request_number, number);
                     self.requests += 1;
                 }
                 DeviceStep::Completed { number, errno } => {
@@ -389,11 +390,11 @@ impl Trace {
                         self.recorder.complete(number, at_ns, errno)?;
                     }
                 }
-                DeviceStep::Lost(events) if self.is_on => {
+                DeviceStep::EventsLost(events) if self.is_on => {
                     self.lost += events;
                     self.recorder.lost(events)?;
                 }
-                DeviceStep::Issued(_) | DeviceStep::Lost(_) => {}
+                DeviceStep::Issued(_) | DeviceStep::EventsLost(_) => {}
             }
         }
         self.flush_if_due()
@@ -449,7 +450,7 @@ fn record(at_ns: u64, of: &DeviceRequest, numbers: &[DeviceIndex]) -> Record {
         operation,
         fua,
         sync: of.is_awaited,
-        device: numbers[of.device as usize],
+        device: numbers[of.device_index as usize],
         offset_bytes: of.offset_bytes,
         length_bytes: of.length_bytes,
         errno: 0,

@@ -5,19 +5,19 @@ use crate::plan::HostPlan;
 use crate::preparation::Preparation;
 use crate::target::Target;
 use crate::traffic::Traffic;
-use diskperf_battery::{Medium, Other, ProgramError};
+use diskperf_battery::{Medium, ProgramError, SecondTarget};
 use diskperf_models::measured::{
     Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured, together,
 };
 use diskperf_models::rig::{Rig, Stand};
 use diskperf_models::{Event, Observer};
 use diskperf_models::{LaboratoryError, Names};
-use diskperf_system::host::block_events::BlockEvents;
-use diskperf_system::host::device::{BlockDevice, Counters, TrafficMeter};
+use diskperf_system::host::block_events::BlockEventRecorder;
+use diskperf_system::host::device::{BlockDevice, DiskCounters, TrafficMeter};
 use diskperf_system::host::hook::HookError;
-use diskperf_system::host::interference::{self, Roll, Watch};
-use diskperf_system::host::limits::why_not_started;
-use diskperf_system::host::{Clock, Control, Host, Ports, Rendezvous};
+use diskperf_system::host::interference::{self, InterferenceDetector, StopDetector};
+use diskperf_system::host::limits::explain_thread_start_failure;
+use diskperf_system::host::{CallClock, HostPorts, HostRendezvous, HostWorker, WorkerControl};
 use diskperf_system::{Error, System, WorkerProgress, run_ready};
 use diskperf_timeline::{DeviceTraffic, Nanoseconds, Repetition};
 use std::convert::Infallible;
@@ -31,20 +31,20 @@ use std::thread::Builder;
 pub(crate) struct HostRig<'a> {
     pub(crate) plan: &'a HostPlan,
     /// Clock that times single calls of the workers.
-    pub(crate) clock: Clock,
+    pub(crate) clock: CallClock,
     /// Flag that is set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
     /// Open drives: those that run each program together come first, the copy destination last.
     pub(crate) opened: &'a [Drive],
     /// Recorder of the block layer's events, if they are recorded.
-    pub(crate) block_events: Option<BlockEvents>,
+    pub(crate) block_events: Option<BlockEventRecorder>,
     /// Source of the requests to storage, if they are recorded.
     pub(crate) traffic: Option<Mutex<Traffic>>,
     /// Hook and rest before each repetition, for an arm of an A/B measurement.
     pub(crate) before: Option<Preparation<'a>>,
     /// Monitor of other activity on the machine. Its baseline is taken when the first repetition
     /// starts.
-    pub(crate) watch: OnceLock<Watch>,
+    pub(crate) watch: OnceLock<InterferenceDetector>,
 }
 
 impl HostRig<'_> {
@@ -64,7 +64,7 @@ impl HostRig<'_> {
         if !self.plan.block_events {
             return;
         }
-        match BlockEvents::of(&disks) {
+        match BlockEventRecorder::record_disks(&disks) {
             Ok(events) => self.block_events = Some(events),
             Err(error) => observer.event(Event::Note(&format!(
                 "no block-layer events: {error}; the kernel's counters are used instead"
@@ -74,7 +74,7 @@ impl HostRig<'_> {
 
     /// Stops receiving events. `left` receives whatever could not be removed.
     pub(crate) fn close(self, left: &mut Vec<String>) {
-        if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
+        if let Some(Err(error)) = self.block_events.map(BlockEventRecorder::remove_instance) {
             left.push(format!("{error}; `diskperf clean` removes it"));
         }
         let traffic = self.traffic.map(|traffic| traffic.into_inner());
@@ -110,12 +110,12 @@ impl Rig for HostRig<'_> {
         let ground = Ground {
             drives: self.drives().iter().map(Drive::medium).collect(),
             folder: "",
-            other: self.plan.other.as_ref().map(|_| Other {
-                number: self.directories(),
+            other: self.plan.other.as_ref().map(|_| SecondTarget {
+                drive_number: self.directories(),
                 medium: Medium::Directory,
             }),
             seed: self.plan.experiment.seed,
-            drop_all_caches: self.plan.experiment.drop_all_caches,
+            drop_all_caches: self.plan.experiment.drops_all_caches,
         };
         ground.assignments(tasks)
     }
@@ -127,7 +127,7 @@ impl Rig for HostRig<'_> {
     ) -> Result<Vec<Repetition>, LaboratoryError> {
         if let Some(before) = &self.before {
             before.run(self.stop).map_err(|error| match error {
-                HookError::Stopped => LaboratoryError::Interrupted,
+                HookError::StoppedByUser => LaboratoryError::Interrupted,
                 error => LaboratoryError::work(error),
             })?;
         }
@@ -161,13 +161,15 @@ impl HostRig<'_> {
     ) -> Result<Vec<Repetition>, Failure> {
         // The main thread meets the workers too, to read the devices'
         // counters when all is prepared and nothing is timed yet.
-        let rendezvous = Arc::new(Rendezvous::new(assignments.len() + 1));
+        let rendezvous = Arc::new(HostRendezvous::new(assignments.len() + 1));
         let failed = |error| Failure::of_all(assignments, error);
         let ends = pipe_ends(assignments).map_err(failed)?;
         let abandoned = Arc::new(AtomicBool::new(false));
         let meters = self.meters();
         let drives = || self.opened.iter().map(Drive::queues);
-        let watch = self.watch.get_or_init(|| Watch::of(drives()));
+        let watch = self
+            .watch
+            .get_or_init(|| InterferenceDetector::for_drives(drives()));
         std::thread::scope(|scope| {
             let (present, leaving) = channel();
             let mut threads = Vec::new();
@@ -186,11 +188,13 @@ impl HostRig<'_> {
             let before = self.meet(&rendezvous, (&meters, watch), observer);
             let stopped = self.answer_until_all_left(&leaving, observer);
             let (numbers, outcomes): (Vec<_>, Vec<_>) = threads.into_iter().map(join).unzip();
-            let after = watch.read();
+            let after = watch.read_counters();
             self.traffic(|traffic| traffic.end(observer));
             if let Some(error) = refused {
-                let why = why_not_started(&error);
-                return Err(failed(ProgramError::NoThread(format!("{error}{why}"))));
+                let why = explain_thread_start_failure(&error);
+                return Err(failed(ProgramError::ThreadNotStarted(format!(
+                    "{error}{why}"
+                ))));
             }
             self.tell(&numbers, &outcomes, observer);
             let mut repetitions = collect((assignments, &self.names()), outcomes)?;
@@ -199,7 +203,7 @@ impl HostRig<'_> {
                 repetition.devices.clone_from(&devices);
             }
             let all = together(&repetitions);
-            let found = watch.found((&before.machine, &after), &all, stopped);
+            let found = watch.detect_interference((&before.machine, &after), &all, stopped);
             for repetition in &mut repetitions {
                 repetition.interference.clone_from(&found);
             }
@@ -210,30 +214,30 @@ impl HostRig<'_> {
     fn control(
         &self,
         progress: &Arc<WorkerProgress>,
-        rendezvous: &Arc<Rendezvous>,
+        rendezvous: &Arc<HostRendezvous>,
         abandoned: &Arc<AtomicBool>,
-    ) -> Control {
-        Control {
-            stop: Arc::clone(self.stop),
-            abandoned: Arc::clone(abandoned),
+    ) -> WorkerControl {
+        WorkerControl {
+            stop_requested: Arc::clone(self.stop),
+            is_abandoned: Arc::clone(abandoned),
             progress: Arc::clone(progress),
             rendezvous: Arc::clone(rendezvous),
-            time_calls: self.plan.experiment.time_calls,
-            clock: self.clock,
+            times_calls: self.plan.experiment.times_calls,
+            call_clock: self.clock,
         }
     }
 
     fn work(
         &self,
         assignment: &Assignment,
-        control: Control,
+        control: WorkerControl,
         pipe_end: Option<OwnedFd>,
         mut absence: Absence,
     ) -> (Option<u32>, Result<Outcome, ProgramError>) {
         let thread = self
             .block_events
             .as_ref()
-            .and_then(|events| events.watch_this_thread().ok());
+            .and_then(|events| events.register_this_thread().ok());
         let outcome = self.measure(assignment, control, pipe_end);
         absence.came = outcome.is_ok();
         (thread, outcome)
@@ -242,15 +246,15 @@ impl HostRig<'_> {
     fn measure(
         &self,
         assignment: &Assignment,
-        control: Control,
+        control: WorkerControl,
         pipe_end: Option<OwnedFd>,
     ) -> Result<Outcome, ProgramError> {
         let mut ports = self
             .ports()
-            .map_err(|errno| Error::failed(diskperf_system::Call::Open, "/mnt0", errno))?;
+            .map_err(|errno| Error::call_failed(diskperf_system::CallKind::Open, "/mnt0", errno))?;
         ports.pipe_ends.extend(pipe_end.map(Some));
-        let mut system = System::Host(Box::new(Host::new(ports, control)));
-        let mut buffer = assignment.program.buffer(&assignment.worker);
+        let mut system = System::HostWorker(Box::new(HostWorker::new(ports, control)));
+        let mut buffer = assignment.program.new_buffer(&assignment.worker);
         run_ready(measured(&mut system, assignment, &mut buffer))
     }
 
@@ -264,10 +268,10 @@ impl HostRig<'_> {
         directories.count() as u32
     }
 
-    fn ports(&self) -> std::io::Result<Ports> {
-        let mut ports = Ports {
+    fn ports(&self) -> std::io::Result<HostPorts> {
+        let mut ports = HostPorts {
             read_ahead: self.plan.read_ahead,
-            ..Ports::default()
+            ..HostPorts::default()
         };
         self.traffic(|traffic| ports.ring_log = traffic.ring_log());
         for drive in self.opened {
@@ -279,7 +283,10 @@ impl HostRig<'_> {
     fn meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
         for meter in self.opened.iter().flat_map(Drive::meters) {
-            if !meters.iter().any(|known| known.device() == meter.device()) {
+            if !meters
+                .iter()
+                .any(|known| known.device_name() == meter.device_name())
+            {
                 meters.push(meter);
             }
         }
@@ -300,7 +307,7 @@ impl HostRig<'_> {
         let (Some(events), Some(parts)) = (&self.block_events, parts) else {
             return;
         };
-        match events.end(parts) {
+        match events.end_recording(parts) {
             Ok(trace) => observer.event(Event::BlockLayer(trace)),
             Err(error) => observer.event(Event::Note(&error.to_string())),
         }
@@ -310,8 +317,8 @@ impl HostRig<'_> {
     /// counters and starts the recording of block-layer events.
     fn meet(
         &self,
-        rendezvous: &Rendezvous,
-        (meters, watch): (&[&TrafficMeter], &Watch),
+        rendezvous: &HostRendezvous,
+        (meters, watch): (&[&TrafficMeter], &InterferenceDetector),
         observer: &mut dyn Observer,
     ) -> Before {
         let mut before = Before::default();
@@ -321,13 +328,20 @@ impl HostRig<'_> {
             Meeting::CachesReady,
             Meeting::Start,
         ] {
-            if rendezvous.wait(self.stop).is_err() {
+            if rendezvous.wait_for_all_workers(self.stop).is_err() {
                 break;
             }
             if meeting == Meeting::CachesReady {
-                before.devices = meters.iter().map(|meter| meter.read().ok()).collect();
-                before.machine = watch.read();
-                if let Some(Err(error)) = self.block_events.as_ref().map(BlockEvents::begin) {
+                before.devices = meters
+                    .iter()
+                    .map(|meter| meter.read_counters().ok())
+                    .collect();
+                before.machine = watch.read_counters();
+                if let Some(Err(error)) = self
+                    .block_events
+                    .as_ref()
+                    .map(BlockEventRecorder::begin_recording)
+                {
                     observer.event(Event::Note(&error.to_string()));
                 }
                 self.traffic(|traffic| traffic.begin(observer));
@@ -345,16 +359,16 @@ impl HostRig<'_> {
         leaving: &Receiver<Infallible>,
         observer: &mut dyn Observer,
     ) -> Nanoseconds {
-        let mut roll = Roll::begin();
-        while leaving.recv_timeout(Roll::PERIOD) == Err(RecvTimeoutError::Timeout) {
-            roll.answer();
+        let mut roll = StopDetector::start_detector();
+        while leaving.recv_timeout(StopDetector::CHECK_PERIOD) == Err(RecvTimeoutError::Timeout) {
+            roll.record_run();
             self.traffic(|traffic| {
                 if traffic.poll(observer) {
-                    roll.resume();
+                    roll.restart_period();
                 }
             });
         }
-        roll.end()
+        roll.stopped_time_total()
     }
 
     fn traffic(&self, mut with: impl FnMut(&mut Traffic)) {
@@ -367,8 +381,8 @@ impl HostRig<'_> {
 /// Counters at the end of all preparations, before the timed part.
 #[derive(Default)]
 struct Before {
-    devices: Vec<Option<Counters>>,
-    machine: interference::Counters,
+    devices: Vec<Option<DiskCounters>>,
+    machine: interference::InterferenceCounters,
 }
 
 /// Creates pipes between workers. Each worker gets its end of its drive's pipe, if its program has
@@ -382,7 +396,7 @@ fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, Program
     let ends = assignments.iter().map(|assignment| {
         let end = pipes.end(assignment, make);
         end.map_err(|error: std::io::Error| {
-            Error::failed(diskperf_system::Call::Pipe, "a drive's workers", error).into()
+            Error::call_failed(diskperf_system::CallKind::Pipe, "a drive's workers", error).into()
         })
     });
     ends.collect()
@@ -404,7 +418,7 @@ enum Meeting {
 /// Guard of a worker that ends the repetition for the other workers if this one fails, panics or
 /// never starts.
 struct Absence {
-    rendezvous: Arc<Rendezvous>,
+    rendezvous: Arc<HostRendezvous>,
     abandoned: Arc<AtomicBool>,
     came: bool,
     /// Sender that is dropped together with the worker, so that the receiver notices its end.
@@ -412,11 +426,11 @@ struct Absence {
 }
 
 impl Absence {
-    fn of(control: &Control, present: Sender<Infallible>) -> Self {
+    fn of(control: &WorkerControl, present: Sender<Infallible>) -> Self {
         Self {
             _present: present,
             rendezvous: Arc::clone(&control.rendezvous),
-            abandoned: Arc::clone(&control.abandoned),
+            abandoned: Arc::clone(&control.is_abandoned),
             came: false,
         }
     }
@@ -426,7 +440,7 @@ impl Drop for Absence {
     fn drop(&mut self) {
         if !self.came {
             self.abandoned.store(true, Ordering::Relaxed);
-            self.rendezvous.give_up();
+            self.rendezvous.break_barrier();
         }
     }
 }
@@ -439,10 +453,12 @@ fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Returns the changes of the devices' counters. They include the last fsync, because the workers
 /// have ended.
-fn traffic(meters: &[&TrafficMeter], before: Vec<Option<Counters>>) -> Vec<DeviceTraffic> {
+fn traffic(meters: &[&TrafficMeter], before: Vec<Option<DiskCounters>>) -> Vec<DeviceTraffic> {
     meters
         .iter()
         .zip(before)
-        .filter_map(|(meter, before)| Some(meter.traffic(before?, meter.read().ok()?)))
+        .filter_map(|(meter, before)| {
+            Some(meter.traffic_between(before?, meter.read_counters().ok()?))
+        })
         .collect()
 }

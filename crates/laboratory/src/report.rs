@@ -7,7 +7,7 @@ use diskperf_analysis::report::html::{Picture, Printed, Reported, worth_a_pictur
 use diskperf_catalogue::{Catalogue, Cell};
 use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
-use diskperf_timeline::{Run, World};
+use diskperf_timeline::{MeasuredWorld, Run};
 
 /// Adds the published results to each run.
 ///
@@ -49,13 +49,13 @@ pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, La
 /// Returns the published results of a run's system. The list is empty if settings change the
 /// system, because it is then a different one.
 fn printed(cells: &[&Cell], run: &Run) -> Vec<Printed> {
-    let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
-    if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
+    let changed = |model: &diskperf_timeline::ModelInformation| !model.settings.is_empty();
+    if run.world == MeasuredWorld::Host || run.model_information.as_ref().is_none_or(changed) {
         return Vec::new();
     }
-    let of_target = cells
-        .iter()
-        .filter(|cell| cell.full_target().as_ref() == Some(&run.target) && cell.same_as.is_none());
+    let of_target = cells.iter().filter(|cell| {
+        cell.full_target().as_ref() == Some(&run.target_label) && cell.same_as.is_none()
+    });
     of_target.filter_map(|cell| throughput(cell)).collect()
 }
 

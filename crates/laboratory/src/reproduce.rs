@@ -26,7 +26,7 @@ mod zachariassen;
 use crate::crew::{Threads, available_threads};
 use diskperf_analysis::accuracy::Card;
 use diskperf_catalogue::{Catalogue, Published, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::Watched;
 use jobs::Workshop;
@@ -55,7 +55,7 @@ pub struct Options {
     /// User's folder that overlays the catalogue, which may hold further notes.
     pub catalogue: Option<PathBuf>,
     /// Budget of events, virtual time and memory for each machine.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Flag that is set when the user ends the reproduction.
     pub stop: Arc<AtomicBool>,
 }
@@ -70,7 +70,7 @@ impl Default for Options {
             cells: Vec::new(),
             table: None,
             catalogue: None,
-            budget: Budget::USUAL,
+            budget: RunBudget::DEFAULT,
             stop: Arc::default(),
         }
     }
@@ -128,7 +128,7 @@ pub fn cells(
         stop: &stop,
         progress: &|_, _| (),
     };
-    let workshop = Workshop::new(crew, Budget::USUAL);
+    let workshop = Workshop::new(crew, RunBudget::DEFAULT);
     let mut wanted = Vec::new();
     for id in ids {
         let plain = id.strip_suffix("#cpu").unwrap_or(id);

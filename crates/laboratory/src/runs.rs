@@ -15,7 +15,7 @@ use diskperf_analysis::comparison::History;
 use diskperf_models::LaboratoryError;
 use diskperf_store::{RunHeading, Store, StoreError, StoreErrorKind};
 use diskperf_system::host::output_file::OutputFile;
-use diskperf_timeline::{Run, World, printable};
+use diskperf_timeline::{MeasuredWorld, Run, escape_unprintable};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -141,12 +141,12 @@ fn measured<'r>(
             break;
         }
         let is_measured = run.results.iter().any(|one| !one.repetitions.is_empty());
-        if heading.world == World::Host && (is_measured || newest.is_none()) {
-            return Ok(Some(run.id));
+        if heading.world == MeasuredWorld::Host && (is_measured || newest.is_none()) {
+            return Ok(Some(run.run_id));
         }
         newest.get_or_insert(run);
     }
-    Ok(newest.map(|run| run.id))
+    Ok(newest.map(|run| run.run_id))
 }
 
 fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
@@ -173,8 +173,8 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
         return Ok(History::default());
     };
     let same = |heading: &RunHeading| {
-        let of = |run: &Run| run.suite == heading.suite && is_there(heading, run);
-        heading.world == World::Host && runs.iter().any(of)
+        let of = |run: &Run| run.suite_name == heading.suite && is_there(heading, run);
+        heading.world == MeasuredWorld::Host && runs.iter().any(of)
     };
     let headings = store.list().map_err(failed)?.into_iter().filter(same);
     let earlier: Result<Vec<Run>, _> = headings
@@ -190,7 +190,7 @@ fn is_there(heading: &RunHeading, run: &Run) -> bool {
     let places = run.environment.places.iter();
     let places: Vec<&str> = places.map(|place| place.path.as_str()).collect();
     match heading.places.is_empty() || places.is_empty() {
-        true => heading.target == run.target,
+        true => heading.target == run.target_label,
         false => heading.places == places,
     }
 }
@@ -226,7 +226,7 @@ pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
         )));
     }
     Store::check(path).map_err(failed)?;
-    OutputFile::check(path).map_err(crate::output::failed)
+    OutputFile::check_output(path).map_err(crate::output::failed)
 }
 
 /// Formats runs as the text of a file that is accepted wherever a run is.
@@ -238,7 +238,7 @@ pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
     };
     let text = serde_json::to_string_pretty(&file).map_err(LaboratoryError::work)?;
     // Whoever looks at it with a pager or an editor sees text.
-    Ok(printable(&text).into_owned())
+    Ok(escape_unprintable(&text).into_owned())
 }
 
 /// Writes runs to an export file, which is accepted wherever a run is.
@@ -279,8 +279,8 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
         )));
     }
     for (number, run) in file.runs.iter().enumerate() {
-        run.check().map_err(|impossible| {
-            let impossible = impossible.within(&format!("runs[{number}]"));
+        run.check_run().map_err(|impossible| {
+            let impossible = impossible.within_field(&format!("runs[{number}]"));
             error(format!("{impossible}; no diskperf wrote this"))
         })?;
     }

@@ -3,8 +3,10 @@
 
 use diskperf_battery::{Program, Suite};
 use diskperf_models::{Event, Observer, Recorded, Source};
-use diskperf_system::host::RingLog;
-use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
+use diskperf_system::host::RingRequestLog;
+use diskperf_system::host::block_events::{
+    BlockEventsError, BlockRequestStream, POLL_INTERVAL, RecordedDisk,
+};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_timeline::DeviceEvent;
 use std::time::Instant;
@@ -18,8 +20,8 @@ pub(crate) struct Traffic {
 }
 
 enum Of {
-    Disks(Box<BlockStream>),
-    Rings(RingLog),
+    Disks(Box<BlockRequestStream>),
+    Rings(RingRequestLog),
 }
 
 impl Traffic {
@@ -31,13 +33,13 @@ impl Traffic {
         suite: &Suite,
         observer: &mut dyn Observer,
     ) -> Option<Self> {
-        let listened = disks.iter().map(|disk| Listened {
+        let listened = disks.iter().map(|disk| RecordedDisk {
             disk: disk.clone(),
-            sectors: None,
+            partition_sectors: None,
         });
-        let listened: Vec<Listened> = listened.collect();
+        let listened: Vec<RecordedDisk> = listened.collect();
         let names: Vec<String> = disks.iter().map(|disk| disk.name().to_owned()).collect();
-        let (of, source) = match BlockStream::of(&listened) {
+        let (of, source) = match BlockRequestStream::record_disks(&listened) {
             Ok(stream) => {
                 let what = format!(
                     "requests of all programs to {}, from the driver to their completion (block-layer events)",
@@ -49,12 +51,15 @@ impl Traffic {
                 };
                 (Of::Disks(Box::new(stream)), source)
             }
-            Err(error) if suite.programs().any(Program::keeps_requests) => {
+            Err(error) if suite.iter_programs().any(Program::keeps_requests_in_flight) => {
                 let what = format!(
                     "requests of the programs' rings, from submission until the program saw the completion, because there are no block-layer events ({error})"
                 );
                 let devices = Vec::new();
-                (Of::Rings(RingLog::default()), Source { devices, what })
+                (
+                    Of::Rings(RingRequestLog::default()),
+                    Source { devices, what },
+                )
             }
             Err(error) => {
                 let why = format!(
@@ -75,7 +80,7 @@ impl Traffic {
 
     /// Returns the log in which the programs' rings record their submissions, if they are the
     /// source.
-    pub(crate) fn ring_log(&self) -> Option<RingLog> {
+    pub(crate) fn ring_log(&self) -> Option<RingRequestLog> {
         match &self.of {
             Of::Disks(_) => None,
             Of::Rings(log) => Some(log.clone()),
@@ -85,8 +90,8 @@ impl Traffic {
     /// Starts to record the requests of a timed part.
     pub(crate) fn begin(&mut self, observer: &mut dyn Observer) {
         let begun = match &mut self.of {
-            Of::Disks(stream) => stream.begin(),
-            Of::Rings(log) => Ok(log.begin()),
+            Of::Disks(stream) => stream.begin_recording(),
+            Of::Rings(log) => Ok(log.begin_recording()),
         };
         if let Some(at) = self.or_say(begun, observer) {
             self.is_on = true;
@@ -97,14 +102,14 @@ impl Traffic {
 
     /// Reports new requests to the observer if a report is due. Returns whether it was.
     pub(crate) fn poll(&mut self, observer: &mut dyn Observer) -> bool {
-        if !self.is_on || self.polled.elapsed() < POLL_EVERY {
+        if !self.is_on || self.polled.elapsed() < POLL_INTERVAL {
             return false;
         }
         self.polled = Instant::now();
         let polled = match &mut self.of {
-            Of::Disks(stream) => stream.poll(&mut self.events),
+            Of::Disks(stream) => stream.poll_events(&mut self.events),
             Of::Rings(log) => {
-                log.poll(&mut self.events);
+                log.take_events(&mut self.events);
                 Ok(())
             }
         };
@@ -119,8 +124,8 @@ impl Traffic {
             return;
         }
         let ended = match &mut self.of {
-            Of::Disks(stream) => stream.end(&mut self.events),
-            Of::Rings(log) => Ok(log.end(&mut self.events)),
+            Of::Disks(stream) => stream.end_recording(&mut self.events),
+            Of::Rings(log) => Ok(log.end_recording(&mut self.events)),
         };
         self.tell(observer);
         if let Some(at) = self.or_say(ended, observer) {
@@ -130,7 +135,7 @@ impl Traffic {
 
     fn tell(&mut self, observer: &mut dyn Observer) {
         if let Of::Rings(log) = &self.of {
-            let names = log.files();
+            let names = log.file_paths();
             observer.event(Event::Recorded(Recorded::Devices(&names)));
         }
         observer.event(Event::Recorded(Recorded::Events(&self.events)));
@@ -158,7 +163,7 @@ impl Traffic {
     /// Returns an error if a buffer cannot be removed. `diskperf clean` then finds it.
     pub(crate) fn close(self) -> Result<(), BlockEventsError> {
         match self.of {
-            Of::Disks(stream) => stream.close(),
+            Of::Disks(stream) => stream.remove_instance(),
             Of::Rings(_) => Ok(()),
         }
     }

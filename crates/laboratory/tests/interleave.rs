@@ -6,7 +6,7 @@ use diskperf_analysis::interleave::{
     Clock, Inputs, Serial, SerialMethod, Service, Track, calculate,
 };
 use diskperf_laboratory::interleave::modelled;
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ fn the_calculation_finds_the_factor_that_the_machine_is_best_at() {
         };
         let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
         let how = (u64::from(number), 2);
-        let rates = modelled(&inputs, &factors, how, Budget::USUAL, &Arc::default());
+        let rates = modelled(&inputs, &factors, how, RunBudget::DEFAULT, &Arc::default());
         found.compare(&rates.expect("a case that the machine can be given"));
         let (own, best) = (
             found.recommended.factor,

@@ -7,7 +7,7 @@ use diskperf_laboratory::reproduce::{Options, reproduce};
 fn card(settings: &[(&str, &str)]) -> Card {
     let setting = |(path, text): &(&str, &str)| Setting {
         path: (*path).to_owned(),
-        text: (*text).to_owned(),
+        value_text: (*text).to_owned(),
     };
     let options = Options {
         documents: vec!["kirkendall-1989".to_owned()],

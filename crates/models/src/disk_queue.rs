@@ -55,7 +55,7 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
             computer.drive_names.len()
         ))
     })?;
-    let disk = computer.specification.drives[place].disk().ok_or_else(|| {
+    let disk = computer.specification.drives[place].disk_specification().ok_or_else(|| {
         request(format!(
             "{name} of {} is not a disk with a command queue; give a system with one: bare-sata-7200, bare-sata-consumer, bare-sas-10k or bare-smr-5400",
             asked.target
@@ -136,7 +136,7 @@ fn without_effect(
         };
         let without = computer.specification.drives.get(asked.drive as usize - 1);
         let is_same = without
-            .and_then(|drive| drive.disk())
+            .and_then(|drive| drive.disk_specification())
             .is_some_and(|without| {
                 reading(without) == reading(disk)
                     && numbers(without.queue.policy) == numbers(disk.queue.policy)
@@ -265,5 +265,5 @@ fn transfer_ms(mechanism: &Mechanism, sectors: u32) -> f64 {
         Turn(layout.locate(sector as u64).arc).revolutions()
     };
     let mean: f64 = (0..PLACES).map(turns).sum::<f64>() / PLACES as f64;
-    mean * f64::from(sectors) * mechanism.spindle().period().millis()
+    mean * f64::from(sectors) * mechanism.spindle().period().as_millis()
 }

@@ -19,7 +19,7 @@ use crate::plan::{self, ModelPlan, step_title, title};
 use changes::{Change, Kind};
 use diskperf_analysis::explanation::verdict::verdict;
 use diskperf_analysis::explanation::{Account, Counterfactual, Explanation, ProgramExplanation};
-use diskperf_battery::{Job, Suite};
+use diskperf_battery::{Suite, SuiteJob};
 use diskperf_device::WhatIf;
 use diskperf_timeline::{Experiment, Nanoseconds, Run, Setting, Trace};
 use rerun::{Outcome, Variant};
@@ -63,9 +63,9 @@ impl Subject {
     /// Returns the errors of [`plan_of`].
     pub fn again(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
         let plan = plan_of(&run, files)?;
-        let name = with_settings(run.measured(), &plan);
+        let name = with_settings(run.measured_description(), &plan);
         Ok(Self {
-            name: format!("{name} (run {})", run.id),
+            name: format!("{name} (run {})", run.run_id),
             plan,
             run: Some(run),
         })
@@ -144,7 +144,9 @@ pub fn explain(
             }
         }
         let found = found.into_iter().zip(tails);
-        for ((job, outcome), (counterfactuals, tails)) in plan.suite.jobs().zip(base).zip(found) {
+        for ((job, outcome), (counterfactuals, tails)) in
+            plan.suite.iter_jobs().zip(base).zip(found)
+        {
             let trace = outcome.trace.expect("it was recorded");
             programs.push(ProgramExplanation {
                 counterfactuals,
@@ -218,7 +220,7 @@ pub fn supposing(
 /// Returns an error that names the simultaneous programs.
 pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
     let mut steps = suite.steps.iter();
-    match steps.find(|step| step.jobs.len() > 1) {
+    match steps.find(|step| step.parallel_jobs.len() > 1) {
         None => Ok(()),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and their times cannot be separated: explain a run of one of them",
@@ -229,7 +231,7 @@ pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
 
 fn program(
     plan: &ModelPlan,
-    (job, computer): (&Job, &Computer),
+    (job, computer): (&SuiteJob, &Computer),
     (trace, before_issue_ns): (&Trace, Option<f64>),
 ) -> ProgramExplanation {
     let account = Account::in_open_loop(trace, before_issue_ns);

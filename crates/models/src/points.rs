@@ -16,10 +16,11 @@ use crate::plan::{ModelPlan, key};
 use crate::rig::repeat_unobserved;
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::summary::Summary;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_catalogue::Catalogue;
 use diskperf_timeline::{
-    Experiment, Histogram, Nanoseconds, ProgramResult, Repetition, Setting, WorkerMeasure, World,
+    Experiment, Histogram, MeasuredWorld, Nanoseconds, ProgramResult, Repetition, Setting,
+    WorkerMeasure,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -136,7 +137,7 @@ impl Study {
     ) -> Result<Vec<ProgramFigures>, LaboratoryError> {
         let plan = self.plan(point)?;
         let bench = Bench::build(&plan.computers[0].specification, usage(&plan, stop))?;
-        let jobs = plan.suite.jobs();
+        let jobs = plan.suite.iter_jobs();
         jobs.map(|job| self.figures(&plan, job, (point, &bench)))
             .collect()
     }
@@ -151,12 +152,12 @@ impl Study {
     fn figures(
         &self,
         plan: &ModelPlan,
-        job: &Job,
+        job: &SuiteJob,
         (point, bench): (&Point, &Bench),
     ) -> Result<ProgramFigures, LaboratoryError> {
         let title = key(&without(job, &point.settings));
         let task = task(plan, job, &title);
-        let protocol = plan.suite.protocol_of(job);
+        let protocol = plan.suite.protocol_of_job(job);
         let mut counts = Vec::new();
         let mut before = Counts::of(bench);
         let repetitions = repeat_unobserved(bench, (task, protocol), |_| {
@@ -167,30 +168,31 @@ impl Study {
         })?;
         // Which of them count is known when all are made.
         let all = repetitions.iter().cloned().zip(counts);
-        let mut kept: Vec<(Repetition, Counts)> = all.filter(|(one, _)| !one.discarded).collect();
+        let mut kept: Vec<(Repetition, Counts)> =
+            all.filter(|(one, _)| !one.is_discarded).collect();
         let result = ProgramResult {
             repetitions,
             ..stand(plan, &plan.computers[0]).result(job, task, protocol)
         };
         kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
         let (middle, counts) = &kept[(kept.len() - 1) / 2];
-        let summary = Summary::in_world(World::Model, &result);
+        let summary = Summary::in_world(MeasuredWorld::Model, &result);
         Ok(ProgramFigures {
             program: title.clone(),
-            filesystem: result.filesystem,
-            drives: result.drives,
+            filesystem: result.filesystem_type,
+            drives: result.drive_count,
             kept: summary.kept as u32,
             kb_per_s: summary.kb_per_s,
             durable_kb_per_s: summary.durable_kb_per_s,
             cpu_percent: summary.cpu_percent,
-            elapsed: middle.elapsed(),
-            durable: middle.durable(),
-            cpu: Nanoseconds(middle.total(|worker| worker.cpu.0)),
+            elapsed: middle.elapsed_time(),
+            durable: middle.durable_time(),
+            cpu: Nanoseconds(middle.sum_over_workers(|worker| worker.cpu_time.0)),
             processor: counts.processor,
             payload_bytes: middle.payload_bytes(),
-            read_bytes: middle.total(|worker| worker.read_bytes),
-            written_bytes: middle.total(|worker| worker.written_bytes),
-            calls: middle.total(|worker| worker.calls),
+            read_bytes: middle.sum_over_workers(|worker| worker.read_bytes),
+            written_bytes: middle.sum_over_workers(|worker| worker.written_bytes),
+            calls: middle.sum_over_workers(|worker| worker.call_count),
             requests: counts.requests,
             missed: counts.missed,
             read_p99_ns: p99_ns(&kept, |worker| &worker.read_latency),
@@ -204,17 +206,17 @@ fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -
     for worker in kept.iter().flat_map(|(one, _)| &one.workers) {
         calls.merge(of(worker));
     }
-    (calls.count() > 0).then(|| calls.percentile(99.0).0)
+    (calls.latency_count() > 0).then(|| calls.percentile(99.0).0)
 }
 
 /// Returns the job with a title that omits the parameters which a point sets, so that a program has
 /// one name in all points of a study.
-fn without(job: &Job, settings: &[Setting]) -> Job {
+fn without(job: &SuiteJob, settings: &[Setting]) -> SuiteJob {
     let mut job = job.clone();
     let set = |name: &String| {
         let mut settings = settings.iter();
-        settings.any(|setting| setting.of_program().unwrap_or(&setting.path) == name)
+        settings.any(|setting| setting.program_parameter_name().unwrap_or(&setting.path) == name)
     };
-    job.distinguishing.retain(|name| !set(name));
+    job.distinguishing_parameters.retain(|name| !set(name));
     job
 }

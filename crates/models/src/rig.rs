@@ -6,9 +6,11 @@ use crate::observer::{Event, Nobody, Observer};
 use diskperf_analysis::quantity::judged_s;
 use diskperf_analysis::statistics::{self, steady::is_steady};
 use diskperf_analysis::summary;
-use diskperf_battery::{Companies, Job};
+use diskperf_battery::{SuiteJob, WorkerGroups};
 use diskperf_system::WorkerProgress;
-use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
+use diskperf_timeline::{
+    Nanoseconds, ProgramResult, Protocol, Repetition, SteadyRule, SummaryStatistic,
+};
 use std::sync::Arc;
 
 /// Drives on which programs can run, of this machine or of a modelled one. A rig is set up when it
@@ -43,7 +45,7 @@ pub struct Work<'a> {
     /// Number of repetitions, and the selection of those that count.
     pub protocol: Protocol,
     /// Groups (companies) of the workers on each drive, which share state.
-    pub companies: Companies,
+    pub companies: WorkerGroups,
 }
 
 /// Properties that all results on one rig share.
@@ -58,16 +60,16 @@ pub struct Stand {
 
 impl Stand {
     /// Creates the result of a job, with no measurements yet.
-    pub fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
+    pub fn result(&self, job: &SuiteJob, task: Task<'_>, protocol: Protocol) -> ProgramResult {
         ProgramResult {
-            program: job.name().to_owned(),
-            parameters: job.values(),
-            distinguishing: job.distinguishing.clone(),
-            row: job.row,
-            drives: self.drives,
-            filesystem: self.filesystem.clone(),
+            program: job.display_name().to_owned(),
+            parameters: job.parameter_values(),
+            distinguishing: job.distinguishing_parameters.clone(),
+            table_row: job.table_row,
+            drive_count: self.drives,
+            filesystem_type: self.filesystem.clone(),
             size_bytes: task.size_bytes,
-            cache: task.cache,
+            cache_mode: task.cache,
             protocol,
             repetitions: Vec::new(),
             notes: self.notes.clone(),
@@ -78,17 +80,17 @@ impl Stand {
 /// Protocol of searches and of published cells. The first of three repetitions clears the cache, as
 /// in 1983.
 pub const THREE_RUNS: Protocol = Protocol {
-    repetitions: 3,
-    discarded: 1,
-    statistic: Statistic::Median,
+    repetition_count: 3,
+    discarded_count: 1,
+    statistic: SummaryStatistic::Median,
     stop_below_share: None,
-    steady: None,
+    steady_rule: None,
 };
 
 /// Protocol of a single repetition, which is kept.
 pub const ONCE: Protocol = Protocol {
-    repetitions: 1,
-    discarded: 0,
+    repetition_count: 1,
+    discarded_count: 0,
     ..THREE_RUNS
 };
 
@@ -107,17 +109,17 @@ pub fn repeat(
     let protocol = work.protocol;
     let mut assignments = rig.assignments(&work.tasks);
     for one in &mut assignments {
-        one.worker.company = work.companies.seat(one.worker.drive);
+        one.worker.worker_group = work.companies.add_worker(one.worker.drive_index);
     }
     for number in 0.. {
         // What else the machine did, it did to all tasks.
-        let of = protocol.repetitions + disturbed(&repetitions[0]).min(spare(&protocol));
+        let of = protocol.repetition_count + disturbed(&repetitions[0]).min(spare(&protocol));
         if number == of {
             break;
         }
         let mut made = once((rig, work), &assignments, (number, of), observer)?;
         for one in &mut made {
-            one.discarded = number < protocol.discarded;
+            one.is_discarded = number < protocol.discarded_count;
         }
         let goes_on = goes_on(&made, observer);
         for (all, one) in repetitions.iter_mut().zip(made) {
@@ -127,7 +129,7 @@ pub fn repeat(
             break;
         }
     }
-    match protocol.steady {
+    match protocol.steady_rule {
         Some(rule) => keep_window(repetitions, &rule),
         None => keep_undisturbed(repetitions, &protocol),
     }
@@ -136,7 +138,7 @@ pub fn repeat(
 
 /// Reports whether the repetitions suffice before their maximum number is reached.
 fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
-    match protocol.steady {
+    match protocol.steady_rule {
         Some(rule) => is_steady(&summary::rates(repetitions), &rule),
         None => is_sure(repetitions, protocol),
     }
@@ -146,21 +148,21 @@ fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
 /// Disturbed rounds count as well, because each round changes the storage.
 fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
     for all in rounds {
-        let before = all.len().saturating_sub(rule.window as usize);
+        let before = all.len().saturating_sub(rule.window_rounds as usize);
         for round in &mut all[..before] {
-            round.discarded = true;
+            round.is_discarded = true;
         }
     }
 }
 
 /// Discards disturbed repetitions if enough undisturbed ones remain. Otherwise all count.
 fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
-    let wanted = (protocol.repetitions - protocol.discarded) as usize;
+    let wanted = (protocol.repetition_count - protocol.discarded_count) as usize;
     let enough =
         |all: &Vec<Repetition>| undisturbed(all).count() >= wanted || is_sure(all, protocol);
     if repetitions.iter().all(enough) {
         for one in repetitions.iter_mut().flatten() {
-            one.discarded |= one.is_disturbed();
+            one.is_discarded |= one.is_disturbed();
         }
     }
 }
@@ -183,23 +185,28 @@ fn once(
 }
 
 fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
-    let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
+    let moved =
+        |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.pass_count();
     assignments.iter().map(moved).sum()
 }
 
 fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
-    let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
+    let each: Option<Vec<_>> = work
+        .tasks
+        .iter()
+        .map(|task| task.program.duration_max())
+        .collect();
     each?.into_iter().max()
 }
 
 /// Repetitions that are neither discarded nor disturbed.
 fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
-    let counted = repetitions.iter().filter(|one| !one.discarded);
+    let counted = repetitions.iter().filter(|one| !one.is_discarded);
     counted.filter(|one| !one.is_disturbed())
 }
 
 fn disturbed(repetitions: &[Repetition]) -> u32 {
-    let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
+    let disturbed = |one: &&Repetition| !one.is_discarded && one.is_disturbed();
     repetitions.iter().filter(disturbed).count() as u32
 }
 
@@ -207,8 +214,8 @@ fn disturbed(repetitions: &[Repetition]) -> u32 {
 /// least two. It is zero for a protocol with a single repetition, and for rounds that run until
 /// they are steady, because all of those count.
 pub fn spare(protocol: &Protocol) -> u32 {
-    match protocol.repetitions {
-        _ if protocol.steady.is_some() => 0,
+    match protocol.repetition_count {
+        _ if protocol.steady_rule.is_some() => 0,
         1 => 0,
         repetitions => (repetitions / 2).max(2),
     }
@@ -225,7 +232,7 @@ pub fn repeat_unobserved(
     let work = Work {
         tasks,
         protocol,
-        companies: Companies::default(),
+        companies: WorkerGroups::default(),
     };
     repeat(rig, &work, &mut repetitions, &mut Nobody, |made, _| {
         goes_on(&made[0])
@@ -288,7 +295,7 @@ mod tests {
         let busy = is_disturbed.then_some(Interference::ProcessorBusy { threads: 1 });
         Repetition {
             workers: vec![WorkerMeasure {
-                elapsed: Nanoseconds::from_millis(elapsed_ms),
+                elapsed_time: Nanoseconds::from_millis(elapsed_ms),
                 ..WorkerMeasure::default()
             }],
             interference: busy.into_iter().collect(),
@@ -304,22 +311,22 @@ mod tests {
         };
         let task = Task {
             title: "",
-            program: &Program::named("read_8192").unwrap(),
+            program: &Program::from_name("read_8192").unwrap(),
             cache: CacheMode::Cold,
             size_bytes: 0,
             drive: None,
             fails_alone: false,
         };
         let repetitions = repeat_unobserved(&rig, (task, protocol), |_| true).unwrap();
-        let mark = |one: &Repetition| if one.discarded { '-' } else { 'k' };
+        let mark = |one: &Repetition| if one.is_discarded { '-' } else { 'k' };
         repetitions.iter().map(mark).collect()
     }
 
     /// The same where some are disturbed (`x`).
     fn kept(repetitions: u32, discarded: u32, sure: Option<f64>, disturbed: &str) -> String {
         let protocol = Protocol {
-            repetitions,
-            discarded,
+            repetition_count: repetitions,
+            discarded_count: discarded,
             stop_below_share: sure,
             ..THREE_RUNS
         };
@@ -363,11 +370,11 @@ mod tests {
             (4, 5, "kkkk"),
         ] {
             let protocol = Protocol {
-                repetitions: most,
-                discarded: 0,
-                steady: Some(SteadyRule {
-                    window,
-                    ..SteadyRule::SNIA
+                repetition_count: most,
+                discarded_count: 0,
+                steady_rule: Some(SteadyRule {
+                    window_rounds: window,
+                    ..SteadyRule::SNIA_RULE
                 }),
                 ..THREE_RUNS
             };
@@ -379,8 +386,8 @@ mod tests {
     #[test]
     fn repetitions_that_agree_end_early_and_others_do_not() {
         let protocol = Protocol {
-            repetitions: 20,
-            discarded: 0,
+            repetition_count: 20,
+            discarded_count: 0,
             stop_below_share: Some(0.02),
             ..THREE_RUNS
         };
@@ -397,19 +404,19 @@ mod tests {
     #[test]
     fn of_a_fixed_duration_the_rate_of_requests_is_what_is_sure() {
         let protocol = Protocol {
-            repetitions: 20,
-            discarded: 0,
+            repetition_count: 20,
+            discarded_count: 0,
             stop_below_share: Some(0.02),
             ..THREE_RUNS
         };
         let is_sure = |requests: &[u64]| {
             let repetitions = requests.iter().map(|requests| {
                 let mut load = LoadMeasure::default();
-                load.read.response = vec![(1000, *requests)].into();
+                load.read.response_times = vec![(1000, *requests)].into();
                 Repetition {
                     workers: vec![WorkerMeasure {
-                        elapsed: Nanoseconds::from_millis(500),
-                        load: Some(load),
+                        elapsed_time: Nanoseconds::from_millis(500),
+                        load_measure: Some(load),
                         ..WorkerMeasure::default()
                     }],
                     ..Repetition::default()

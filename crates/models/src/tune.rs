@@ -206,7 +206,7 @@ fn blank(
     keys: Vec<Key>,
     combinations: u64,
 ) -> Tuned {
-    let sizes = today.suite.jobs().map(|job| today.size(job));
+    let sizes = today.suite.iter_jobs().map(|job| today.size(job));
     let how_much = moved.told(search, today);
     Tuned {
         suite: today.suite.name.clone(),
@@ -429,7 +429,10 @@ impl Tuner<'_> {
         }
         let plan = plan()?;
         let fingerprint = point_fingerprint(&plan, wanted.turn);
-        if let Some(figures) = self.memory.find(&fingerprint, plan.suite.jobs().count()) {
+        if let Some(figures) = self
+            .memory
+            .find(&fingerprint, plan.suite.iter_jobs().count())
+        {
             return Ok((figures, true));
         }
         let figures = point::run(&plan, wanted.turn, &self.search.stop)?;

@@ -7,7 +7,7 @@ use diskperf_analysis::accuracy;
 use diskperf_analysis::report::{self, Format, html};
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::reproduce::{Options, reproduce_with};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::model::{load_catalogue, settings};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub(crate) fn reproduce(py: Python<'_>, asked: Asked) -> PyResult<Card> {
             cells: asked.cells,
             table: asked.table,
             catalogue: asked.catalogue,
-            budget: Budget::USUAL,
+            budget: RunBudget::DEFAULT,
             stop: Arc::clone(stop),
         };
         reproduce_with(&catalogue, &options, &|_, _| ())

@@ -11,18 +11,21 @@ use diskperf_timeline::{Nanoseconds, ProgramResult, Repetition, Run, Stage, Work
 /// One row for each program and file system, in the order of the suite's table.
 pub(crate) fn results(run: &Run) -> Columns {
     let mut ordered: Vec<&ProgramResult> = run.results.iter().collect();
-    ordered.sort_by_key(|result| result.row);
-    let titles: Vec<String> = ordered.iter().map(|result| result.key()).collect();
+    ordered.sort_by_key(|result| result.table_row);
+    let titles: Vec<String> = ordered.iter().map(|result| result.result_key()).collect();
     let summaries = ordered.iter().map(|one| Summary::in_world(run.world, one));
     let summaries: Vec<Summary> = summaries.collect();
     let results = || ordered.iter();
     let of = || summaries.iter();
     Table::default()
         .text("program", titles.iter().map(String::as_str))
-        .text("filesystem", results().map(|one| one.filesystem.as_str()))
-        .integer("drives", results().map(|one| i64::from(one.drives)))
+        .text(
+            "filesystem",
+            results().map(|one| one.filesystem_type.as_str()),
+        )
+        .integer("drives", results().map(|one| i64::from(one.drive_count)))
         .integer("size_bytes", results().map(|one| whole(one.size_bytes)))
-        .text("cache", results().map(|one| one.cache.name()))
+        .text("cache", results().map(|one| one.cache_mode.mode_name()))
         .integer("kept", of().map(|one| one.kept as i64))
         .number("kb_per_s", of().map(|one| one.kb_per_s))
         .number("durable_kb_per_s", of().map(|one| one.durable_kb_per_s))
@@ -117,7 +120,7 @@ pub(crate) fn latencies(run: &Run) -> Columns {
         let summary = Summary::in_world(run.world, result);
         for one in summary.load.into_iter().flat_map(|load| load.latency) {
             for (part, latency) in [("response", one.response), ("submit", one.submit)] {
-                let row = |latency| (result.key(), result, one.name, part, latency);
+                let row = |latency| (result.result_key(), result, one.name, part, latency);
                 rows.extend(latency.map(row));
             }
         }
@@ -128,7 +131,7 @@ pub(crate) fn latencies(run: &Run) -> Columns {
         .text("program", rows.iter().map(|(title, ..)| title.as_str()))
         .text(
             "filesystem",
-            rows.iter().map(|(_, one, ..)| one.filesystem.as_str()),
+            rows.iter().map(|(_, one, ..)| one.filesystem_type.as_str()),
         )
         .text("operation", rows.iter().map(|(_, _, name, ..)| *name))
         .text("part", rows.iter().map(|(_, _, _, part, _)| *part))
@@ -162,7 +165,7 @@ pub(crate) fn series(run: &Run) -> Columns {
         .integer("repetition", rows.iter().map(|(one, _)| one.number))
         .flag(
             "discarded",
-            rows.iter().map(|(one, _)| one.repetition.discarded),
+            rows.iter().map(|(one, _)| one.repetition.is_discarded),
         )
         .number("at_s", of().map(|one| one.at_s))
         .number("iops", of().map(|one| one.iops))
@@ -180,13 +183,13 @@ struct Numbered<'a> {
 }
 
 fn numbered(run: &Run) -> Vec<Numbered<'_>> {
-    let of_result = |result: &'_ ProgramResult| result.key();
+    let of_result = |result: &'_ ProgramResult| result.result_key();
     let mut all = Vec::new();
     for result in &run.results {
         for (number, repetition) in result.repetitions.iter().enumerate() {
             all.push(Numbered {
                 title: of_result(result),
-                filesystem: &result.filesystem,
+                filesystem: &result.filesystem_type,
                 number: number as i64,
                 repetition,
             });
@@ -200,7 +203,8 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
     let all = numbered(run);
     let rows = || all.iter();
     let of = || all.iter().map(|one| one.repetition);
-    let total = |count: fn(&WorkerMeasure) -> u64| of().map(move |one| whole(one.total(count)));
+    let total =
+        |count: fn(&WorkerMeasure) -> u64| of().map(move |one| whole(one.sum_over_workers(count)));
     let time = |ns: Nanoseconds| whole(ns.0);
     let disturbed = |one: &Repetition| {
         let by = one.interference.iter().map(ToString::to_string);
@@ -212,18 +216,18 @@ pub(crate) fn repetitions(run: &Run) -> Columns {
         .text("program", rows().map(|one| one.title.as_str()))
         .text("filesystem", rows().map(|one| one.filesystem))
         .integer("repetition", rows().map(|one| one.number))
-        .flag("discarded", of().map(|one| one.discarded))
-        .integer("drives", of().map(|one| i64::from(one.drives())))
+        .flag("discarded", of().map(|one| one.is_discarded))
+        .integer("drives", of().map(|one| i64::from(one.drive_count())))
         .number("kb_per_s", of().map(Repetition::kb_per_s))
         .number("durable_kb_per_s", of().map(Repetition::durable_kb_per_s))
         .number("cpu_percent", of().map(Repetition::cpu_percent))
-        .integer("elapsed_ns", of().map(|one| time(one.elapsed())))
-        .integer("durable_ns", of().map(|one| one.durable().map(time)))
-        .integer("cpu_ns", total(|worker| worker.cpu.0))
+        .integer("elapsed_ns", of().map(|one| time(one.elapsed_time())))
+        .integer("durable_ns", of().map(|one| one.durable_time().map(time)))
+        .integer("cpu_ns", total(|worker| worker.cpu_time.0))
         .integer("bytes", of().map(|one| whole(one.payload_bytes())))
         .integer("read_bytes", total(|worker| worker.read_bytes))
         .integer("written_bytes", total(|worker| worker.written_bytes))
-        .integer("calls", total(|worker| worker.calls))
+        .integer("calls", total(|worker| worker.call_count))
         .number("iops", of().map(Repetition::iops))
         .number(
             "response_p50_us",
@@ -249,7 +253,7 @@ pub(crate) fn ledger(run: &Run) -> Columns {
     for one in &repetitions {
         for (number, worker) in one.repetition.workers.iter().enumerate() {
             let entries = worker.ledger.entries().iter();
-            rows.extend(entries.map(|entry| (one, number as i64, worker.drive, entry)));
+            rows.extend(entries.map(|entry| (one, number as i64, worker.drive_index, entry)));
         }
     }
     Table::default()
@@ -258,7 +262,7 @@ pub(crate) fn ledger(run: &Run) -> Columns {
         .integer("repetition", rows.iter().map(|(one, ..)| one.number))
         .flag(
             "discarded",
-            rows.iter().map(|(one, ..)| one.repetition.discarded),
+            rows.iter().map(|(one, ..)| one.repetition.is_discarded),
         )
         .integer("worker", rows.iter().map(|(_, worker, ..)| *worker))
         .integer(
@@ -267,7 +271,7 @@ pub(crate) fn ledger(run: &Run) -> Columns {
         )
         .text("stage", rows.iter().map(|(.., entry)| stage(entry.stage)))
         .text("cause", rows.iter().map(|(.., entry)| cause(entry.stage)))
-        .integer("ns", rows.iter().map(|(.., entry)| whole(entry.ns.0)))
+        .integer("ns", rows.iter().map(|(.., entry)| whole(entry.duration.0)))
         .finish()
 }
 

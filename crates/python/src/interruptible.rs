@@ -1,7 +1,7 @@
 //! Work without the interpreter's lock that Ctrl-C ends.
 
 use crate::errors::named;
-use diskperf_laboratory::why_not_started;
+use diskperf_laboratory::explain_thread_start_failure;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ pub(crate) fn interruptible<T: Send>(
 }
 
 fn not_started(py: Python<'_>, error: &std::io::Error) -> PyErr {
-    let why = why_not_started(error);
+    let why = explain_thread_start_failure(error);
     let text = format!("the thread that does the work could not be started: {error}{why}");
     named(py, "RunError", text)
 }

@@ -12,7 +12,7 @@ use diskperf_laboratory::recording::{Place, Recording};
 use diskperf_laboratory::report::reported;
 use diskperf_laboratory::{Experiment, LaboratoryError, Nobody, Recorder, job_file, runs};
 use diskperf_models::model::load_catalogue;
-use diskperf_timeline::{self as timeline, RunState, World};
+use diskperf_timeline::{self as timeline, MeasuredWorld, RunState};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,27 +29,27 @@ impl Run {
     /// Ten hexadecimal digits.
     #[getter]
     fn id(&self) -> &str {
-        &self.run.id
+        &self.run.run_id
     }
 
     /// The suite, or the program when it was run by itself.
     #[getter]
     fn suite(&self) -> &str {
-        &self.run.suite
+        &self.run.suite_name
     }
 
     /// The target; several, joined by ` + `.
     #[getter]
     fn target(&self) -> &str {
-        &self.run.target
+        &self.run.target_label
     }
 
     /// `host` or `model`.
     #[getter]
     fn world(&self) -> &'static str {
         match self.run.world {
-            World::Host => "host",
-            World::Model => "model",
+            MeasuredWorld::Host => "host",
+            MeasuredWorld::Model => "model",
         }
     }
 
@@ -62,7 +62,7 @@ impl Run {
     /// The user's own name for it.
     #[getter]
     fn label(&self) -> Option<&str> {
-        self.run.label.as_deref()
+        self.run.user_label.as_deref()
     }
 
     /// How far it came: `running`, `finished`, `interrupted` or `failed`.

@@ -4,7 +4,7 @@ use crate::columns::Columns;
 use crate::figures::{cause, stage};
 use crate::table::{Table, whole};
 use diskperf_analysis::explanation::Explanation;
-use diskperf_timeline::trace::{DiskPosition, Purpose, TracedRequest};
+use diskperf_timeline::trace::{DiskPosition, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 
 /// One row.
@@ -33,7 +33,7 @@ pub(crate) fn spans(found: &Explanation, traces: &[Trace]) -> Columns {
         requests().map(move |request| request.map(|(_, one)| whole(figure(one))))
     };
     let on_disk = |figure: fn(DiskPosition) -> u64| {
-        requests().map(move |request| Some(whole(figure(request?.1.on_disk()?))))
+        requests().map(move |request| Some(whole(figure(request?.1.disk_position()?))))
     };
     Table::default()
         .text("program", rows().map(|row| row.program))
@@ -44,13 +44,13 @@ pub(crate) fn spans(found: &Explanation, traces: &[Trace]) -> Columns {
             "request",
             requests().map(|request| request.map(|(number, _)| number)),
         )
-        .integer("drive", of(|one| u64::from(one.drive)))
+        .integer("drive", of(|one| u64::from(one.drive_index)))
         .text(
             "purpose",
             requests().map(|request| request.map(|(_, one)| purpose(one.purpose))),
         )
         .integer("sector", of(|one| one.sector))
-        .integer("sectors", of(|one| u64::from(one.sectors)))
+        .integer("sectors", of(|one| u64::from(one.sector_count)))
         .integer("cylinder", on_disk(|on| u64::from(on.cylinder)))
         .integer("head", on_disk(|on| u64::from(on.head)))
         .text("stage", rows().map(|row| stage(row.stage)))
@@ -76,26 +76,28 @@ fn of_trace<'a>(
         until,
     };
     for process in &trace.processes {
-        rows.extend(process.parts().map(|part| Row {
-            process: Some(i64::from(process.number)),
+        rows.extend(process.stage_intervals().map(|part| Row {
+            process: Some(i64::from(process.process_number)),
             ..blank("process", part)
         }));
     }
     for (number, request) in (0..).zip(&trace.requests) {
-        rows.extend(request.parts().map(|part| Row {
+        rows.extend(request.stage_intervals().map(|part| Row {
             request: Some((number, request)),
             ..blank("request", part)
         }));
     }
-    let handlers = trace.handlers.iter();
-    rows.extend(handlers.map(|work| blank("handler", (work.stage, work.from, work.until))));
+    let handlers = trace.handler_work.iter();
+    rows.extend(
+        handlers.map(|work| blank("handler", (work.stage, work.work_start, work.work_end))),
+    );
 }
 
-fn purpose(purpose: Purpose) -> &'static str {
+fn purpose(purpose: RequestPurpose) -> &'static str {
     match purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read_ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write_behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read_ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write_behind",
     }
 }

@@ -20,10 +20,10 @@ mod sim;
 mod task;
 mod time;
 
-pub use processor::{Completion, CpuId, Level, Processor, Processors, Usage};
+pub use processor::{Completion, CpuId, InterruptLevel, Processor, Processors, Usage};
 pub use queue::TieBreak;
-pub use random::{Stream, Streams};
-pub use sim::{Deadlock, Sim, Waiting};
+pub use random::{RandomStream, RandomStreams};
+pub use sim::{Deadlock, Simulation, WaitingTask};
 pub use task::TaskId;
 pub use time::Time;
 

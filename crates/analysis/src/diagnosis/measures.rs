@@ -5,7 +5,7 @@ use super::routines::Routines;
 use super::samples::{DRIVER_STAGES, end_of_stages, median};
 use super::searches::Searches;
 use crate::explanation::window;
-use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(super) struct Measures {
     /// Bytes that all requests of the run moved.
     pub(super) bytes: f64,
     /// Number of requests by purpose, such as read or read-ahead.
-    pub(super) requests: BTreeMap<Purpose, f64>,
+    pub(super) requests: BTreeMap<RequestPurpose, f64>,
     /// Median duration of each stage in the requests that have it, in nanoseconds.
     median_stage_ns: BTreeMap<Stage, f64>,
     /// Shortest seek time in nanoseconds over each distance, for each drive.
@@ -62,9 +62,9 @@ impl Measures {
         let requests: Vec<&TracedRequest> = trace
             .requests
             .iter()
-            .filter(|one| one.completed() > from && one.issued < until)
+            .filter(|one| one.completed_at() > from && one.issued_at < until)
             .collect();
-        let mut numbers: Vec<u32> = requests.iter().map(|one| one.drive).collect();
+        let mut numbers: Vec<u32> = requests.iter().map(|one| one.drive_index).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let asked = numbers.len();
@@ -80,11 +80,11 @@ impl Measures {
                 .iter()
                 .map(|one| {
                     let (first_byte, bytes) = byte_extent(trace, one);
-                    (one.drive, first_byte, bytes)
+                    (one.drive_index, first_byte, bytes)
                 })
                 .collect(),
             request_steps: BTreeMap::new(),
-            in_flight_max: in_flight_max(requests.iter().map(|one| one.issued.0), &requests),
+            in_flight_max: in_flight_max(requests.iter().map(|one| one.issued_at.0), &requests),
             past_driver_max: in_flight_max(
                 requests.iter().map(|one| end_of_stages(one, DRIVER_STAGES)),
                 &requests,
@@ -100,7 +100,7 @@ impl Measures {
             seeks: BTreeMap::new(),
             sector_positions: BTreeMap::new(),
             searches: Searches::from_trace(trace, &requests),
-            has_firmware: trace.drives.iter().any(|drive| drive.has_link),
+            has_firmware: trace.drives.iter().any(|drive| drive.has_bus_link),
             disks: Disks::default(),
         };
         if measures.has_firmware {
@@ -113,12 +113,12 @@ impl Measures {
             measures.seeks = std::mem::take(&mut measures.disks.accesses.seeks);
         }
         for process in &trace.processes {
-            for (stage, start, stop) in process.parts() {
+            for (stage, start, stop) in process.stage_intervals() {
                 measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
             }
         }
         for request in &requests {
-            for (stage, start, stop) in request.parts() {
+            for (stage, start, stop) in request.stage_intervals() {
                 let pieces = measures.durations_by_stage.entry(stage).or_default();
                 pieces.push(stop.0 - start.0);
             }
@@ -137,9 +137,9 @@ impl Measures {
     /// Counts the distances between the first bytes of consecutive requests.
     fn measure_file_access(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
-            let own = requests.iter().filter(|one| one.drive == drive);
+            let own = requests.iter().filter(|one| one.drive_index == drive);
             let mut order: Vec<&&TracedRequest> = own.collect();
-            order.sort_by_key(|one| one.issued);
+            order.sort_by_key(|one| one.issued_at);
             for pair in order.windows(2) {
                 let (before, (first_byte, bytes)) =
                     (byte_extent(trace, pair[0]), byte_extent(trace, pair[1]));
@@ -152,14 +152,14 @@ impl Measures {
     fn measure_requests(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let mut spans: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
         for request in requests {
-            let drive = &trace.drives[request.drive as usize];
-            self.bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
+            let drive = &trace.drives[request.drive_index as usize];
+            self.bytes += f64::from(request.sector_count) * f64::from(drive.sector_bytes);
             *self.requests.entry(request.purpose).or_default() += 1.0;
-            let at = (request.drive, request.sector);
+            let at = (request.drive_index, request.sector);
             self.sector_positions
-                .extend(request.position.map(|place| (at, place)));
+                .extend(request.media_position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
-            for (stage, start, stop) in request.parts() {
+            for (stage, start, stop) in request.stage_intervals() {
                 own[stage.index()] += stop.0 - start.0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
@@ -179,18 +179,18 @@ impl Measures {
         for drive in 0..trace.drives.len() as u32 {
             let mut order: Vec<(u64, &TracedRequest)> = requests
                 .iter()
-                .filter(|one| one.drive == drive)
+                .filter(|one| one.drive_index == drive)
                 .filter_map(|one| Some((media_end(one)?, *one)))
                 .collect();
             order.sort_by_key(|(end, _)| *end);
             for pair in order.windows(2) {
                 let (before, after) = (pair[0].1, pair[1].1);
-                let (Some(from), Some(to)) = (before.on_disk(), after.on_disk()) else {
+                let (Some(from), Some(to)) = (before.disk_position(), after.disk_position()) else {
                     continue;
                 };
                 let distance = from.cylinder.abs_diff(to.cylinder);
                 let seek: u64 = after
-                    .parts()
+                    .stage_intervals()
                     .filter(|(stage, ..)| *stage == Stage::Seek)
                     .map(|(_, start, stop)| stop.0 - start.0)
                     .sum();
@@ -226,13 +226,20 @@ impl Measures {
 /// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
 /// Readings from before, as during a ramp, are left out.
 fn idle_ns_of_processor(trace: &Trace) -> f64 {
-    let opened = trace.processes.iter().map(|process| process.opened).min();
-    let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
-    let (Some(first), Some(last)) = (first, trace.busy.last()) else {
+    let opened = trace
+        .processes
+        .iter()
+        .map(|process| process.account_start)
+        .min();
+    let first = trace
+        .busy_samples
+        .iter()
+        .find(|busy| Some(busy.sample_time) >= opened);
+    let (Some(first), Some(last)) = (first, trace.busy_samples.last()) else {
         return 0.0;
     };
-    let busy = last.processor.since(first.processor).0 as f64;
-    last.at.since(first.at).0 as f64 - busy
+    let busy = last.processor_busy.since(first.processor_busy).0 as f64;
+    last.sample_time.since(first.sample_time).0 as f64 - busy
 }
 
 /// Stages of a request before the controller starts to serve it.
@@ -240,17 +247,17 @@ const QUEUE_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::Contr
 
 /// Returns a request's first byte on its drive and its length in bytes.
 fn byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
-    let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
+    let sector_bytes = u64::from(trace.drives[request.drive_index as usize].sector_bytes);
     (
         request.sector * sector_bytes,
-        u64::from(request.sectors) * sector_bytes,
+        u64::from(request.sector_count) * sector_bytes,
     )
 }
 
 /// Returns the maximum number of requests in flight, each counted from its given start time to its
 /// completion.
 fn in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
-    let ends = requests.iter().map(|one| (one.completed().0, -1));
+    let ends = requests.iter().map(|one| (one.completed_at().0, -1));
     let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();
     moments.sort_unstable();
     let at_once = moments.iter().scan(0, |count, (_, change)| {
@@ -262,7 +269,7 @@ fn in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -
 
 fn media_end(request: &TracedRequest) -> Option<u64> {
     let media = request
-        .parts()
+        .stage_intervals()
         .filter(|(stage, ..)| *stage == Stage::MediaTransfer);
     media.map(|(.., stop)| stop.0).last()
 }

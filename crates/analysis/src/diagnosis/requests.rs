@@ -5,7 +5,7 @@ use super::causes::{
 };
 use super::{DrivePart, Suspect, measures::Measures};
 use crate::explanation::words;
-use diskperf_timeline::trace::Purpose;
+use diskperf_timeline::trace::RequestPurpose;
 use diskperf_timeline::{Deadline, Stage};
 
 /// Minimum share, of the requests or of the difference between two runs, that counts as a cause.
@@ -72,7 +72,11 @@ fn attribute_cause(
 
 fn find_read_ahead_cause(a: &Measures, b: &Measures) -> Option<Cause> {
     let share = |of: &Measures| {
-        let ahead = of.requests.get(&Purpose::ReadAhead).copied().unwrap_or(0.0);
+        let ahead = of
+            .requests
+            .get(&RequestPurpose::ReadAhead)
+            .copied()
+            .unwrap_or(0.0);
         ahead / of.count().max(1.0)
     };
     let (one, other) = (share(a), share(b));

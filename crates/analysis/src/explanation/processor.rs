@@ -25,10 +25,10 @@ impl ProcessorDivision {
     /// Divides a program's processor time by the ticks of all kept repetitions; `None` where they
     /// are too few.
     pub(super) fn from_result(result: &ProgramResult) -> Option<Self> {
-        let workers = || result.kept().flat_map(|one| &one.workers);
+        let workers = || result.kept_repetitions().flat_map(|one| &one.workers);
         let division = Self {
-            user: workers().map(|worker| worker.user).sum(),
-            system: workers().map(|worker| worker.system).sum(),
+            user: workers().map(|worker| worker.user_cpu_time).sum(),
+            system: workers().map(|worker| worker.system_cpu_time).sum(),
         };
         (division.user + division.system >= DIVISION_TIME_MIN).then_some(division)
     }
@@ -75,11 +75,11 @@ fn divide_ledger(ledger: &Ledger, division: Option<ProcessorDivision>) -> Ledger
     let mut table = [0; Stage::COUNT];
     for entry in ledger.entries() {
         if entry.stage == Stage::SystemCall {
-            for (stage, ns) in ledger_lines(division, entry.ns) {
+            for (stage, ns) in ledger_lines(division, entry.duration) {
                 table[stage.index()] += ns.0;
             }
         } else {
-            table[entry.stage.index()] += entry.ns.0;
+            table[entry.stage.index()] += entry.duration.0;
         }
     }
     Ledger::from_table(&table)
@@ -90,10 +90,10 @@ fn divide_ledger(ledger: &Ledger, division: Option<ProcessorDivision>) -> Ledger
 pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u64) {
     let own = account.programs.iter_mut().map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
-        let mut left = ledger.stage(Stage::SystemCall).0;
+        let mut left = ledger.stage_duration(Stage::SystemCall).0;
         let mut table = [0; Stage::COUNT];
         for entry in ledger.entries() {
-            table[entry.stage.index()] = entry.ns.0;
+            table[entry.stage.index()] = entry.duration.0;
         }
         table[Stage::SystemCall.index()] = 0;
         for part in &layers.parts {
@@ -115,7 +115,7 @@ pub fn note(result: &ProgramResult) -> Option<String> {
     ProcessorDivision::from_result(result).is_none().then(|| {
         format!(
             "{}: the CPU time is too short for the kernel's ticks to divide it into user and system time, and is unattributed; use a larger --size or more --runs",
-            result.title()
+            result.display_title()
         )
     })
 }

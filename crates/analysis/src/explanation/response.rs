@@ -6,7 +6,7 @@
 
 use super::observed::most_at_once;
 use super::words::{milliseconds, percent, stage};
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
 /// Response time of the requests that a program waited for.
@@ -43,25 +43,25 @@ impl Response {
     ) -> Option<Self> {
         let requests = requests_waited_for(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
-            let own = requests.iter().filter(|one| one.drive == drive);
-            most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
+            let own = requests.iter().filter(|one| one.drive_index == drive);
+            most_at_once(own.map(|one| (one.issued_at, one.completed_at()))) > 1
         });
         if requests.is_empty() || !several && before_issue_ns.is_none() {
             return None;
         }
         let mut table = [0; Stage::COUNT];
-        for (stage, start, stop) in requests.iter().flat_map(|one| one.parts()) {
+        for (stage, start, stop) in requests.iter().flat_map(|one| one.stage_intervals()) {
             table[stage.index()] += stop.0 - start.0;
         }
         let ledger = Ledger::from_table(&table);
         let took: Nanoseconds = requests
             .iter()
-            .map(|one| one.completed().since(one.issued))
+            .map(|one| one.completed_at().since(one.issued_at))
             .sum();
         assert!(
-            ledger.total() == took,
+            ledger.total_duration() == took,
             "stages of {:?} are not those of requests that took {took:?}",
-            ledger.total()
+            ledger.total_duration()
         );
         let elapsed = window.1.since(window.0).0.max(1) as f64;
         Some(Self {
@@ -74,7 +74,7 @@ impl Response {
 
     /// Returns the mean time of a request from issue to completion, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
-        self.each(self.ledger.total())
+        self.each(self.ledger.total_duration())
     }
 
     /// Returns the mean per request, in nanoseconds, of a time summed over all requests.
@@ -84,24 +84,24 @@ impl Response {
 
     /// Returns a summed time as a share (0 to 1) of the total response time.
     pub fn share(&self, together: Nanoseconds) -> f64 {
-        together.0 as f64 / self.ledger.total().0.max(1) as f64
+        together.0 as f64 / self.ledger.total_duration().0.max(1) as f64
     }
 
     /// Describes the response time by stage, with the share of the queues first.
     pub(super) fn sentence(&self) -> String {
         let queued: Nanoseconds = (self.ledger.entries().iter())
             .filter(|entry| is_queue_stage(entry.stage))
-            .map(|entry| entry.ns)
+            .map(|entry| entry.duration)
             .sum();
         let mut others: Vec<_> = (self.ledger.entries().iter())
             .filter(|entry| {
-                !is_queue_stage(entry.stage) && self.share(entry.ns) >= MENTION_SHARE_MIN
+                !is_queue_stage(entry.stage) && self.share(entry.duration) >= MENTION_SHARE_MIN
             })
             .collect();
-        others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
+        others.sort_by_key(|entry| std::cmp::Reverse(entry.duration));
         let others: Vec<String> = (others.iter().take(STAGES_MENTIONED_MAX))
             .map(|entry| {
-                let each = milliseconds(self.each(entry.ns));
+                let each = milliseconds(self.each(entry.duration));
                 format!("{each} {}", stage(entry.stage))
             })
             .collect();
@@ -161,8 +161,8 @@ pub(super) fn requests_waited_for(
     let requests = trace.requests.iter();
     requests
         // A flush moves nothing, and is no request of the mean one's kind.
-        .filter(|one| one.sectors > 0)
-        .filter(|one| matches!(one.purpose, Purpose::Read | Purpose::Write))
-        .filter(|one| one.issued >= from && one.completed() <= until)
+        .filter(|one| one.sector_count > 0)
+        .filter(|one| matches!(one.purpose, RequestPurpose::Read | RequestPurpose::Write))
+        .filter(|one| one.issued_at >= from && one.completed_at() <= until)
         .collect()
 }

@@ -20,7 +20,7 @@ pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Accou
     let repetition = middle(result)?;
     let mut account = account_from_counters(repetition, ProcessorDivision::from_result(result));
     if let Some(parts) = layers_of(result, layers) {
-        let calls = repetition.total(|worker| worker.calls);
+        let calls = repetition.sum_over_workers(|worker| worker.call_count);
         (account.elapsed, account.ledger) = ledger_from_layers(parts, calls);
     } else if Layer::from_result(result) == Some(Layer::Null) {
         // The lowest layer is one part, the call.
@@ -40,30 +40,34 @@ pub fn layers_of<'l>(
     layers.iter().find(|one| {
         Some(one.layer) == Layer::from_result(result)
             && *call_bytes == one.call_bytes.to_string()
-            && one.filesystem == result.filesystem
+            && one.filesystem == result.filesystem_type
     })
 }
 
 /// Returns the median repetition among those that count.
 pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let kept: Vec<&Repetition> = result.kept().collect();
+    let kept: Vec<&Repetition> = result.kept_repetitions().collect();
     in_the_middle(&kept)
 }
 
 /// Returns the worker that ended last, whose time the ledger covers.
 pub(super) fn last_worker_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
-    let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
+    let ended = |worker: &&WorkerMeasure| worker.start_time + worker.elapsed_time;
     repetition.workers.iter().max_by_key(ended)
 }
 
 fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivision>) -> Account {
-    let elapsed = repetition.elapsed();
+    let elapsed = repetition.elapsed_time();
     let mut table = [0; Stage::COUNT];
     let mut left = elapsed.0;
     if let Some(worker) = last_worker_to_end(repetition) {
-        let own = worker.elapsed.0.min(left);
-        let processor = worker.cpu.0.min(own);
-        let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
+        let own = worker.elapsed_time.0.min(left);
+        let processor = worker.cpu_time.0.min(own);
+        let waiting = worker
+            .cpu_wait_time
+            .unwrap_or_default()
+            .0
+            .min(own - processor);
         let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
         for (stage, ns) in ledger_lines(division, Nanoseconds(processor))
             .into_iter()
@@ -94,20 +98,20 @@ const BUSY_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 /// Returns the time for which the devices' counters ran, until all data were durable; `None` where
 /// it is too short.
 fn busy_time_counted(repetition: &Repetition) -> Option<Nanoseconds> {
-    let span = repetition.durable().unwrap_or_default();
-    let span = span.max(repetition.elapsed());
+    let span = repetition.durable_time().unwrap_or_default();
+    let span = span.max(repetition.elapsed_time());
     (span >= BUSY_TIME_MIN).then_some(span)
 }
 
 fn measure_utilisation(repetition: &Repetition) -> Utilisation {
-    let elapsed = repetition.elapsed().0.max(1) as f64;
+    let elapsed = repetition.elapsed_time().0.max(1) as f64;
     let span = busy_time_counted(repetition);
     let busy = repetition.devices.iter().filter_map(|device| {
         let span_ms = span?.0 as f64 / 1e6;
         Some((device.busy_ms as f64 / span_ms).min(1.0))
     });
     Utilisation {
-        processor: Some(repetition.total(|worker| worker.cpu.0) as f64 / elapsed),
+        processor: Some(repetition.sum_over_workers(|worker| worker.cpu_time.0) as f64 / elapsed),
         drives: busy.collect(),
         ..Utilisation::default()
     }
@@ -116,7 +120,7 @@ fn measure_utilisation(repetition: &Repetition) -> Utilisation {
 fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
     let known = busy_time_counted(repetition).map(|_| &repetition.devices);
     let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
-        device: device.device.clone(),
+        device: device.device_name.clone(),
         in_queue_mean: None,
         at_device_mean: None,
         at_device_most: None,
@@ -158,7 +162,7 @@ fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledge
         table[largest] += elapsed - sum;
     }
     let ledger = Ledger::from_table(&table.map(|ns| ns.max(0) as u64));
-    (ledger.total(), ledger)
+    (ledger.total_duration(), ledger)
 }
 
 /// Describes to the reader the parts that the layers give, or why they give none.

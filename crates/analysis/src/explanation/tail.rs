@@ -9,7 +9,7 @@
 mod tests;
 
 use super::window;
-use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
+use diskperf_timeline::trace::{Position, RequestPurpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
@@ -161,7 +161,7 @@ impl TailCheck {
 /// Finds the slowest reads and the slowest writes of a trace with their causes; empty where no
 /// flash drive received requests.
 pub fn tails(trace: &Trace) -> Vec<Tail> {
-    let in_flash = |one: &TracedRequest| matches!(one.position, Some(Position::Flash { .. }));
+    let in_flash = |one: &TracedRequest| matches!(one.media_position, Some(Position::Flash { .. }));
     if !trace.requests.iter().any(in_flash) {
         return Vec::new();
     }
@@ -216,8 +216,8 @@ fn build_tail(trace: &Trace, way: Way) -> Option<Tail> {
         causes: find_causes((&sorted, &slowest), p99),
         example: Example {
             took: response_time(example),
-            position: example.position,
-            parts: (example.parts())
+            position: example.media_position,
+            parts: (example.stage_intervals())
                 .map(|(stage, from, until)| (stage, until.since(from)))
                 .collect(),
         },
@@ -231,13 +231,13 @@ fn requests_by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
         return Vec::new();
     };
     let mut all: Vec<&TracedRequest> = (trace.requests.iter())
-        .filter(|one| one.issued >= from && one.completed() <= until)
+        .filter(|one| one.issued_at >= from && one.completed_at() <= until)
         .filter(|one| match one.purpose {
-            Purpose::Read | Purpose::ReadAhead => way == Way::Read,
-            Purpose::Write | Purpose::WriteBehind => way == Way::Write,
+            RequestPurpose::Read | RequestPurpose::ReadAhead => way == Way::Read,
+            RequestPurpose::Write | RequestPurpose::WriteBehind => way == Way::Write,
         })
         .collect();
-    all.sort_by_key(|one| (response_time(one), one.issued));
+    all.sort_by_key(|one| (response_time(one), one.issued_at));
     all
 }
 
@@ -248,7 +248,7 @@ fn quantile_index(count: usize, of: usize, all: usize) -> Option<usize> {
 }
 
 fn response_time(request: &TracedRequest) -> Nanoseconds {
-    request.completed().since(request.issued)
+    request.completed_at().since(request.issued_at)
 }
 
 fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
@@ -258,7 +258,7 @@ fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
 
 fn time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
-    for (stage, from, until) in request.parts() {
+    for (stage, from, until) in request.stage_intervals() {
         table[stage.index()] += until.0 - from.0;
     }
     table

@@ -12,7 +12,7 @@ use crate::quantity::Quantity;
 use crate::summary::Percentiles;
 use diskperf_timeline::units::{format_nanoseconds, format_size, format_utc};
 use diskperf_timeline::{
-    ControllerCache, Device, Environment, Filesystem, FlashTraffic, Health, MediaCache,
+    ControllerCache, Device, DeviceHealth, Environment, Filesystem, FlashTraffic, MediaCache,
     Nanoseconds, Repetition, Run,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
 pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
-        format!("diskperf {}, seed {}", run.version, run.seed),
+        format!("diskperf {}, seed {}", run.program_version, run.seed),
     ];
     if !run.command_line.is_empty() {
         let words: Vec<String> = run
@@ -69,10 +69,10 @@ pub(super) fn environment(machine: &Environment) -> Vec<String> {
         }
     };
     let mut lines = vec![
-        format!("kernel: {}", unknown(&machine.kernel)),
+        format!("kernel: {}", unknown(&machine.kernel_version)),
         format!(
             "CPU: {} x {}, {} of memory, load average {:.2} at the start",
-            machine.cpus,
+            machine.cpu_count,
             unknown(&machine.cpu_model),
             format_size(machine.memory_bytes),
             machine.load_average
@@ -95,9 +95,9 @@ pub(super) fn filesystem(filesystem: &Filesystem) -> String {
     };
     format!(
         "file system: {} of {}-byte blocks on {}, mounted at {}{options}, {} of {} free",
-        filesystem.kind,
+        filesystem.filesystem_type,
         filesystem.block_bytes,
-        filesystem.source,
+        filesystem.mount_source,
         filesystem.mount_point,
         format_size(filesystem.available_bytes),
         format_size(filesystem.total_bytes)
@@ -109,12 +109,12 @@ pub(super) fn device(device: &Device) -> String {
     facts.extend(device.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
         device
-            .rotational
+            .is_rotational
             .map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned()),
     );
     facts.extend(
         device
-            .scheduler
+            .io_scheduler
             .as_ref()
             .map(|name| format!("scheduler {name}")),
     );
@@ -125,17 +125,17 @@ pub(super) fn device(device: &Device) -> String {
     );
     facts.extend(
         device
-            .queue_requests
+            .queue_request_count_max
             .map(|requests| format!("queue of {requests}")),
     );
     facts.extend(
         device
-            .max_request_kib
+            .request_kib_max
             .map(|kib| format!("requests up to {kib} KiB")),
     );
     facts.extend(
         device
-            .write_cache
+            .write_cache_mode
             .as_ref()
             .map(|cache| format!("cache: {cache}")),
     );
@@ -148,7 +148,7 @@ pub(super) fn device(device: &Device) -> String {
     format!("device: {}: {}", device.name, facts.join(", "))
 }
 
-fn describe_health(health: &Health) -> Vec<String> {
+fn describe_health(health: &DeviceHealth) -> Vec<String> {
     let errors = |count: u64| match count {
         1 => "1 media error".to_owned(),
         count => format!("{count} media errors"),
@@ -164,7 +164,7 @@ fn describe_health(health: &Health) -> Vec<String> {
         health
             .wear_percent
             .map(|percent| format!("{} % of its endurance used", figures::decimals(percent))),
-        health.media_errors.map(errors),
+        health.media_error_count.map(errors),
     ];
     facts.into_iter().flatten().collect()
 }
@@ -244,7 +244,7 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         for one in row.result.controller_caches() {
             titles.push(format!(
                 "{}, controller {}, {}",
-                row.title, one.controller, one.class
+                row.title, one.controller_index, one.request_class
             ));
             found.push(one);
         }
@@ -256,10 +256,12 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         Column::figures(heading, found.iter().map(of).collect())
     };
     let columns = vec![
-        column("reads", &|one| one.reads.to_string()),
+        column("reads", &|one| one.read_count.to_string()),
         column("hits", &|one| format!("{:.2}%", one.hit_percent())),
-        column("sectors", &|one| one.sectors.to_string()),
-        column("held", &|one| format!("{:.2}%", one.held_percent())),
+        column("sectors", &|one| one.read_sectors.to_string()),
+        column("held", &|one| {
+            format!("{:.2}%", one.cached_sector_percent())
+        }),
     ];
     let heading = "Controllers' caches, over all kept repetitions: reads without an access of the arm, and sectors in the cache when the command was decoded";
     vec![
@@ -278,7 +280,7 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     let mut found = Vec::new();
     for row in &view.rows {
         for one in row.result.media_caches() {
-            titles.push(format!("{}, drive {}", row.title, one.drive));
+            titles.push(format!("{}, drive {}", row.title, one.drive_index));
             found.push(one);
         }
     }
@@ -292,19 +294,21 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     let columns = vec![
         column("to the cache", &|one| format_size(one.cached_bytes)),
         column("to bands", &|one| format_size(one.streamed_bytes)),
-        column("bands cleaned", &|one| one.bands_cleaned.to_string()),
+        column("bands cleaned", &|one| one.cleaned_band_count.to_string()),
         column("cleaning s", &|one| {
-            format!("{:.2}", one.cleaning.seconds())
+            format!("{:.2}", one.cleaning_time.seconds())
         }),
         column("written per byte", &|one| {
             let times = one.write_amplification();
             times.map_or(String::new(), |times| format!("{times:.2}"))
         }),
         column("cache filled", &|one| {
-            let share = one.used_bytes as f64 / one.room_bytes.max(1) as f64;
+            let share = one.used_bytes as f64 / one.capacity_bytes.max(1) as f64;
             format!("{:.2}%", 100.0 * share)
         }),
-        column("extents", &|one| of_whole(one.extents, one.most_extents)),
+        column("extents", &|one| {
+            of_whole(one.extent_count, one.extent_count_max)
+        }),
     ];
     let heading = "Media caches of shingled disks, over all kept repetitions, and how full they were at the end";
     vec![
@@ -323,9 +327,9 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
     let mut found = Vec::new();
     for row in &view.rows {
         for one in row.result.flash() {
-            titles.push(match row.result.drives {
+            titles.push(match row.result.drive_count {
                 1 => row.title.clone(),
-                _ => format!("{}, drive {}", row.title, u64::from(one.drive) + 1),
+                _ => format!("{}, drive {}", row.title, u64::from(one.drive_index) + 1),
             });
             found.push(one);
         }
@@ -347,11 +351,11 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
         column("programmed", &share(FlashTraffic::programmed_units)),
         column("collection", &share(|one| one.collection_units)),
         column("folding", &share(|one| one.folding_units)),
-        column("levelling", &share(|one| one.levelling_units)),
+        column("levelling", &share(|one| one.wear_levelling_units)),
         column("map", &share(|one| one.map_units)),
         column("padding", &share(|one| one.padding_units)),
-        column("erases", &|one| one.erases.to_string()),
-        column("suspensions", &|one| one.suspensions.to_string()),
+        column("erases", &|one| one.erase_count.to_string()),
+        column("suspensions", &|one| one.suspension_count.to_string()),
     ];
     let heading = "Flash, over all kept repetitions: units of 4 KiB that the host wrote, and for each of them what was programmed, of that by cause; superblocks erased; programs and erases that stopped for reads";
     vec![
@@ -384,7 +388,7 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
     let titles = all
         .iter()
         .map(|(row, number, repetition)| {
-            let number = if repetition.discarded {
+            let number = if repetition.is_discarded {
                 format!("({number})")
             } else {
                 number.to_string()
@@ -441,7 +445,7 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Ve
     };
     let iops = |one: &Repetition| one.iops().map_or_else(String::new, figures::iops);
     let p99 = |one: &Repetition| {
-        let load = one.loads().next().is_some();
+        let load = one.load_measures().next().is_some();
         let p99 = Quantity::ResponseP99Us.figure(one).filter(|_| load);
         p99.map_or_else(String::new, figures::time_us)
     };
@@ -452,7 +456,7 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Ve
         Column::figures("p99", text(&p99)),
         Column::figures(
             "elapsed",
-            text(&|one| figures::seconds(one.elapsed().seconds())),
+            text(&|one| figures::seconds(one.elapsed_time().seconds())),
         ),
     ]
 }
@@ -460,31 +464,40 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Ve
 fn processor_columns(text: RepetitionText) -> Vec<Column> {
     let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
     vec![
-        Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
+        Column::figures(
+            "CPU",
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.cpu_time.0))),
+        ),
         Column::figures(
             "user\n(ticks)",
-            text(&|one| cpu(one.total(|worker| worker.user.0))),
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.user_cpu_time.0))),
         ),
         Column::figures(
             "system\n(ticks)",
-            text(&|one| cpu(one.total(|worker| worker.system.0))),
+            text(&|one| cpu(one.sum_over_workers(|worker| worker.system_cpu_time.0))),
         ),
         Column::figures(
             "calls",
-            text(&|one| one.total(|worker| worker.calls).to_string()),
+            text(&|one| one.sum_over_workers(|worker| worker.call_count).to_string()),
         ),
         Column::figures(
             "waits",
-            text(&|one| one.total(|worker| worker.voluntary_switches).to_string()),
+            text(&|one| {
+                one.sum_over_workers(|worker| worker.voluntary_switch_count)
+                    .to_string()
+            }),
         ),
         Column::figures(
             "preempted",
-            text(&|one| one.total(|worker| worker.involuntary_switches).to_string()),
+            text(&|one| {
+                one.sum_over_workers(|worker| worker.involuntary_switch_count)
+                    .to_string()
+            }),
         ),
         Column::figures(
             "faults",
             text(&|one| {
-                one.total(|worker| worker.minor_faults + worker.major_faults)
+                one.sum_over_workers(|worker| worker.minor_fault_count + worker.major_fault_count)
                     .to_string()
             }),
         ),
@@ -504,7 +517,7 @@ fn storage_columns(text: RepetitionText) -> Vec<Column> {
         let device = |moved: &diskperf_timeline::DeviceTraffic| {
             format!(
                 "{} read {}, wrote {}, busy {} ms",
-                moved.device,
+                moved.device_name,
                 format_size(moved.read_bytes),
                 format_size(moved.written_bytes),
                 moved.busy_ms
@@ -523,11 +536,11 @@ fn storage_columns(text: RepetitionText) -> Vec<Column> {
         ),
         Column::figures(
             "resident\nbefore",
-            text(&resident(|found| found.before_bytes)),
+            text(&resident(|found| found.resident_before_bytes)),
         ),
         Column::figures(
             "resident\nafter",
-            text(&resident(|found| found.after_bytes)),
+            text(&resident(|found| found.resident_after_bytes)),
         ),
         Column::words("whole device meanwhile", text(&traffic)),
     ]

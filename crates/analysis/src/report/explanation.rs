@@ -13,8 +13,8 @@ use crate::explanation::{
     Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
     ProgramExplanation, Utilisation, is_processor_stage,
 };
-use diskperf_timeline::ledger::Entry;
-use diskperf_timeline::trace::Counted;
+use diskperf_timeline::ledger::LedgerEntry;
+use diskperf_timeline::trace::CountedBusy;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
@@ -90,7 +90,8 @@ fn ledger_grid(account: &Account) -> Grid {
         .into_iter()
         .filter(|one| {
             let mut all = account.programs.iter().map(|program| &program.ledger);
-            account.ledger.stage(*one).0 > 0 || all.any(|ledger| ledger.stage(*one).0 > 0)
+            account.ledger.stage_duration(*one).0 > 0
+                || all.any(|ledger| ledger.stage_duration(*one).0 > 0)
         })
         .collect();
     let mut names: Vec<String> = stages.iter().map(|one| stage(*one)).collect();
@@ -98,7 +99,7 @@ fn ledger_grid(account: &Account) -> Grid {
     let columns = |ledger: &Ledger, elapsed: Nanoseconds| {
         let ns: Vec<u64> = stages
             .iter()
-            .map(|one| ledger.stage(*one).0)
+            .map(|one| ledger.stage_duration(*one).0)
             .chain([elapsed.0])
             .collect();
         let all = elapsed.0.max(1) as f64;
@@ -156,8 +157,8 @@ fn utilisation_grid(account: &Account) -> Grid {
     let mut rows: Vec<(String, f64)> = known.into_iter().flatten().collect();
     for (number, one) in used.controllers.iter().enumerate() {
         let what = match one.what {
-            Counted::Channel => "channel",
-            Counted::Processor => "controller's processor",
+            CountedBusy::Channel => "channel",
+            CountedBusy::Processor => "controller's processor",
         };
         let name = match used.controllers.len() {
             1 => what.to_owned(),
@@ -279,13 +280,13 @@ struct Line {
     ns: u64,
 }
 
-fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
-    let line = |entry: &Entry| {
+fn ledger_lines(entries: &[LedgerEntry]) -> Vec<Line> {
+    let line = |entry: &LedgerEntry| {
         let (stage, cause) = name_stage(entry.stage);
         Line {
             stage,
             cause,
-            ns: entry.ns.0,
+            ns: entry.duration.0,
         }
     };
     entries.iter().map(line).collect()
@@ -451,18 +452,18 @@ pub(super) fn csv(explanation: &Explanation) -> String {
                 kind,
                 name,
                 cause.unwrap_or_default(),
-                entry.ns.0,
+                entry.duration.0,
                 None,
             ));
         }
         if let Some(of) = &account.response {
             for entry in of.ledger.entries() {
                 let (name, cause) = name_stage(entry.stage);
-                let each = of.each(entry.ns).round() as u64;
+                let each = of.each(entry.duration).round() as u64;
                 let mut line = record("response", name, cause.unwrap_or_default(), each, None);
                 // Of the mean response, and not of what the program took.
                 for field in line.iter_mut().filter(|(column, _)| *column == "share") {
-                    field.1 = number(of.share(entry.ns));
+                    field.1 = number(of.share(entry.duration));
                 }
                 records.push(line);
             }

@@ -164,7 +164,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
 /// are judged by.
 pub(super) fn strip(result: &ProgramResult) -> String {
     let rate = |one| Quantity::primary(one).speed(one).unwrap_or(0.0);
-    let rates: Vec<f64> = result.kept().map(rate).collect();
+    let rates: Vec<f64> = result.kept_repetitions().map(rate).collect();
     shape::strip(&rates)
 }
 

@@ -44,7 +44,7 @@ use crate::real_drives::RealDrives;
 use crate::trace::Trace;
 use crate::tuning::Tuned;
 use chart::{figures, slug};
-use diskperf_timeline::{ProgramResult, Run, Stage, World};
+use diskperf_timeline::{MeasuredWorld, ProgramResult, Run, Stage};
 use page::Page;
 
 /// Run to be reported, with related facts that it does not contain itself.
@@ -80,8 +80,8 @@ pub struct Printed {
 impl Printed {
     fn is_result_of(&self, result: &ProgramResult) -> bool {
         self.program == result.program
-            && self.filesystem == result.filesystem
-            && self.drives == result.drives
+            && self.filesystem == result.filesystem_type
+            && self.drives == result.drive_count
     }
 }
 
@@ -112,10 +112,10 @@ fn run_charts(view: &View<'_>) -> Vec<Chart> {
 fn chart_title(view: &View<'_>, row: &Row<'_>) -> String {
     let mut title = row.title.clone();
     let others = || view.rows.iter().map(|other| other.result);
-    if others().any(|other| other.filesystem != row.result.filesystem) {
-        title += &format!(" {}", row.result.filesystem);
+    if others().any(|other| other.filesystem_type != row.result.filesystem_type) {
+        title += &format!(" {}", row.result.filesystem_type);
     }
-    match row.result.drives {
+    match row.result.drive_count {
         1 => title,
         drives => format!("{title}, {drives} drives"),
     }
@@ -169,17 +169,17 @@ fn add_comparison(page: &mut Page, runs: &[Run]) {
 }
 
 fn anchor(view: &View<'_>) -> String {
-    format!("run-{}", slug(&view.run.id))
+    format!("run-{}", slug(&view.run.run_id))
 }
 
 fn heading(view: &View<'_>) -> String {
     let run = view.run;
-    let label = run.label.iter().map(|label| format!("{label}: "));
+    let label = run.user_label.iter().map(|label| format!("{label}: "));
     format!(
         "{}{} on {}",
         label.collect::<String>(),
-        run.suite,
-        run.measured()
+        run.suite_name,
+        run.measured_description()
     )
 }
 
@@ -223,8 +223,8 @@ fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.blocks(&details::flash(view));
     page.folded("Every repetition", &details::repetitions(view));
     page.part(match view.run.world {
-        World::Host => "Measured machine",
-        World::Model => "Modelled machine",
+        MeasuredWorld::Host => "Measured machine",
+        MeasuredWorld::Model => "Modelled machine",
     });
     page.list(&repeat::environment(view.run));
     page.part("How to repeat it");
@@ -245,13 +245,13 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
         at_dies || matches!(stage, Stage::MissedRevolution(_))
     };
     let share = |result: &ProgramResult| {
-        let workers = result.kept().flat_map(|one| &one.workers);
+        let workers = result.kept_repetitions().flat_map(|one| &one.workers);
         let entries = workers.flat_map(|worker| worker.ledger.entries());
         let (mut lost, mut all) = (0, 0);
         for entry in entries {
-            all += entry.ns.0;
+            all += entry.duration.0;
             if is_lost(entry.stage) {
-                lost += entry.ns.0;
+                lost += entry.duration.0;
             }
         }
         lost as f64 / f64::max(all as f64, 1.0)
@@ -273,7 +273,7 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
 
 fn runs_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
-    devices.any(|device| device.rotational == Some(false))
+    devices.any(|device| device.is_rotational == Some(false))
 }
 
 fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
@@ -308,7 +308,7 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
             .iter()
             .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
         let title = row.map_or_else(String::new, |row| chart_title(view, row));
-        let name = format!("{}-{}-{number}", picture.kind(), slug(&view.run.id));
+        let name = format!("{}-{}-{number}", picture.kind(), slug(&view.run.run_id));
         page.html(&picture.figures(&name, &title));
     }
 }

@@ -75,7 +75,7 @@ fn group_by_title<'a>(views: &[&'a View<'a>]) -> Vec<TitledRows<'a>> {
             if number == found.len() {
                 found.push(TitledRows {
                     title,
-                    place: row.result.row,
+                    place: row.result.table_row,
                     rows: Vec::new(),
                 });
             }
@@ -91,9 +91,9 @@ fn group_by_title<'a>(views: &[&'a View<'a>]) -> Vec<TitledRows<'a>> {
 fn row_title(row: &Row, is_ambiguous: bool) -> String {
     let mut title = row.title.clone();
     if is_ambiguous {
-        title += &format!(" {}", row.result.filesystem);
-        if row.result.drives != 1 {
-            title += &format!(", {} drives", row.result.drives);
+        title += &format!(" {}", row.result.filesystem_type);
+        if row.result.drive_count != 1 {
+            title += &format!(", {} drives", row.result.drive_count);
         }
     }
     title
@@ -196,7 +196,7 @@ fn megabytes(mb_per_s: f64) -> String {
 /// Formats the rate in MB/s until everything was synced; empty where the page cache held nothing
 /// back.
 fn durable_text(row: &Row) -> String {
-    let cached = row.result.cache != CacheMode::Direct;
+    let cached = row.result.cache_mode != CacheMode::Direct;
     let durable = row.summary.durable_kb_per_s.filter(|_| cached);
     durable.map_or_else(String::new, |kb_per_s| megabytes(kb_per_s * 1024.0 / 1e6))
 }

@@ -153,7 +153,7 @@ fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, 
     }
     let mut found: Vec<(Option<&str>, Vec<&Row>)> = Vec::new();
     for row in rows {
-        let name = Some(row.result.filesystem.as_str());
+        let name = Some(row.result.filesystem_type.as_str());
         match found.iter_mut().find(|(other, _)| *other == name) {
             Some((_, rows)) => rows.push(row),
             None => found.push((name, vec![row])),

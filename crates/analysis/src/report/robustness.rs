@@ -6,7 +6,7 @@ use crate::comparison::compare;
 use crate::fixtures::{Noise, result, run, seqread};
 use diskperf_timeline::{
     CacheMode, Histogram, LoadMeasure, Nanoseconds, Overhead, ProgramResult, Repetition, Residency,
-    Run, SeriesPoint, Statistic, WorkerMeasure,
+    Run, SeriesPoint, SummaryStatistic, WorkerMeasure,
 };
 use serde_json::Value;
 
@@ -32,18 +32,18 @@ impl RandomInput {
         let stored = self.number();
         let latency: Histogram = [Nanoseconds(self.number())].into_iter().collect();
         WorkerMeasure {
-            drive: self.pick(&[0, 1]),
-            started: Nanoseconds(self.pick(&[0, 1000])),
-            elapsed: Nanoseconds(self.number()),
-            durable: self.maybe(durable).map(Nanoseconds),
-            cpu: Nanoseconds(self.number()),
-            system: Nanoseconds(self.number()),
+            drive_index: self.pick(&[0, 1]),
+            start_time: Nanoseconds(self.pick(&[0, 1000])),
+            elapsed_time: Nanoseconds(self.number()),
+            durable_time: self.maybe(durable).map(Nanoseconds),
+            cpu_time: Nanoseconds(self.number()),
+            system_cpu_time: Nanoseconds(self.number()),
             payload_bytes: self.number(),
             read_bytes: self.number(),
-            calls: self.number(),
+            call_count: self.number(),
             storage_read_bytes: self.maybe(stored),
             read_latency: self.pick(&[Histogram::new(), latency]),
-            load: self.pick(&[None, Some(())]).map(|()| self.load()),
+            load_measure: self.pick(&[None, Some(())]).map(|()| self.load()),
             ..WorkerMeasure::default()
         }
     }
@@ -56,17 +56,17 @@ impl RandomInput {
             }
         };
         let mut load = LoadMeasure::default();
-        load.read.response = latencies(self);
-        load.write.submit = latencies(self);
-        load.sync.response = latencies(self);
+        load.read.response_times = latencies(self);
+        load.write.submit_call_times = latencies(self);
+        load.sync.response_times = latencies(self);
         let lag = latencies(self);
-        load.lag = self.pick(&[None, Some(lag)]);
-        load.interval = Nanoseconds(self.number());
-        load.series = (0..self.pick(&[0, 1, 3]))
+        load.arrival_lag = self.pick(&[None, Some(lag)]);
+        load.series_interval = Nanoseconds(self.number());
+        load.time_series = (0..self.pick(&[0, 1, 3]))
             .map(|_| SeriesPoint {
-                reads: self.number(),
+                read_count: self.number(),
                 read_bytes: self.number(),
-                response: latencies(self),
+                response_times: latencies(self),
                 ..SeriesPoint::default()
             })
             .collect();
@@ -76,12 +76,12 @@ impl RandomInput {
     fn repetition(&mut self) -> Repetition {
         let residency = Residency {
             file_bytes: self.number(),
-            before_bytes: self.number(),
-            after_bytes: self.number(),
+            resident_before_bytes: self.number(),
+            resident_after_bytes: self.number(),
         };
         let workers = self.pick(&[0, 1, 2]);
         Repetition {
-            discarded: self.pick(&[false, false, true]),
+            is_discarded: self.pick(&[false, false, true]),
             workers: (0..workers).map(|_| self.worker()).collect(),
             residency: self.pick(&[None, Some(residency)]),
             ..Repetition::default()
@@ -103,10 +103,10 @@ impl RandomInput {
         let mut one = self.pick(&[result("read", row, Vec::new()), of_layer]);
         let repetitions = self.pick(&[0, 1, 2, 3, 7]);
         one.repetitions = (0..repetitions).map(|_| self.repetition()).collect();
-        one.drives = self.pick(&[1, 2]);
-        one.filesystem = self.pick(&["", "ext4/4096", "vda"]).to_owned();
-        one.cache = self.pick(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
-        one.protocol.statistic = self.pick(&[Statistic::Median, Statistic::Minimum]);
+        one.drive_count = self.pick(&[1, 2]);
+        one.filesystem_type = self.pick(&["", "ext4/4096", "vda"]).to_owned();
+        one.cache_mode = self.pick(&[CacheMode::Cold, CacheMode::Warm, CacheMode::Direct]);
+        one.protocol.statistic = self.pick(&[SummaryStatistic::Median, SummaryStatistic::Minimum]);
         one
     }
 

@@ -90,10 +90,10 @@ pub(super) fn csv(views: &[View]) -> String {
         for (row, load) in loads(view) {
             records.extend(load.series.iter().map(|one| {
                 vec![
-                    ("run", view.run.id.clone()),
-                    ("program", row.result.key()),
+                    ("run", view.run.run_id.clone()),
+                    ("program", row.result.result_key()),
                     ("title", row.title.clone()),
-                    ("filesystem", row.result.filesystem.clone()),
+                    ("filesystem", row.result.filesystem_type.clone()),
                     ("repetition", load.series_of.to_string()),
                     ("at_s", number(one.at_s)),
                     ("iops", number(one.iops)),

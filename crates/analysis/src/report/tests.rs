@@ -3,7 +3,7 @@ use crate::comparison::{Comparison, compare};
 use crate::fixtures::{ffs83, read, result, run, seqread, seqread89};
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
-    Nanoseconds, ProgramResult, Repetition, Residency, RunState, Statistic, World,
+    MeasuredWorld, Nanoseconds, ProgramResult, Repetition, Residency, RunState, SummaryStatistic,
 };
 use insta::assert_snapshot;
 

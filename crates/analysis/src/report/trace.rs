@@ -10,7 +10,7 @@ use diskperf_blocktrace::summary::{
     ArrivalSummary, OperationSummary, Quantiles, Resolution, ReuseSummary, Summary,
 };
 use diskperf_blocktrace::{DEVICES_MAX, Form, Notices};
-use diskperf_timeline::printable_line;
+use diskperf_timeline::escape_unprintable_line;
 use diskperf_timeline::units::format_size;
 
 pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
@@ -384,8 +384,8 @@ fn describe_trace(trace: &Trace) -> String {
         .map(|one| {
             format!(
                 "{} {}",
-                printable_line(&one.name),
-                printable_line(&one.value)
+                escape_unprintable_line(&one.name),
+                escape_unprintable_line(&one.value)
             )
         })
         .collect();
@@ -409,7 +409,7 @@ fn parts(parts: &[Part]) -> Grid {
             vec![
                 Column::folded(
                     "of",
-                    column(&|part| printable_line(&part.name).into_owned()),
+                    column(&|part| escape_unprintable_line(&part.name).into_owned()),
                     60,
                 ),
                 Column::figures("from s", column(&|part| seconds(part.began_ns))),

@@ -5,7 +5,7 @@ use crate::quantity::judged_s;
 use crate::statistics::{Interval, median, median_interval};
 use diskperf_timeline::{
     Engine, Histogram, LoadMeasure, Nanoseconds, OperationMeasure, Repetition, SeriesPoint,
-    Statistic,
+    SummaryStatistic,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -133,7 +133,7 @@ struct LoadAggregation<'a> {
     kept: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
     chosen: &'a [&'a Repetition],
-    statistic: Statistic,
+    statistic: SummaryStatistic,
 }
 
 impl LoadSummary {
@@ -144,9 +144,9 @@ impl LoadSummary {
     pub(super) fn from_repetitions(
         all: &[Repetition],
         (kept, chosen): (&[&Repetition], &[&Repetition]),
-        statistic: Statistic,
+        statistic: SummaryStatistic,
     ) -> Option<Self> {
-        let loads = || kept.iter().flat_map(|one| one.loads());
+        let loads = || kept.iter().flat_map(|one| one.load_measures());
         let first = loads().next()?;
         let of = LoadAggregation {
             kept,
@@ -160,33 +160,36 @@ impl LoadSummary {
         let (iops, iops_interval) = of.rate(&|one| one.iops());
         let (mb_per_s, mb_per_s_interval) = of.rate(&|one| Some(mb_per_s(one)));
         let middle_one = in_the_middle(kept)?;
-        let reads: u64 = loads().map(|load| load.read.count()).sum();
-        let requests: u64 = loads().map(LoadMeasure::requests).sum();
+        let reads: u64 = loads().map(|load| load.read.request_count()).sum();
+        let requests: u64 = loads().map(LoadMeasure::read_write_count).sum();
         let course = course(middle_one, usize::MAX);
-        let lags = of.pool_histograms(&|load| load.lag.iter().collect());
+        let lags = of.pool_histograms(&|load| load.arrival_lag.iter().collect());
         Some(Self {
             engine,
-            depth: loads().map(|load| load.depth).max().unwrap_or(first.depth),
-            workers: middle_one.loads().count() as u32,
+            depth: loads()
+                .map(|load| load.queue_depth)
+                .max()
+                .unwrap_or(first.queue_depth),
+            workers: middle_one.load_measures().count() as u32,
             iops,
             iops_interval,
             mb_per_s,
             mb_per_s_interval,
             read_share: (requests > 0).then(|| reads as f64 / requests as f64),
             response: of.latency_summary(&|load| {
-                let counted = load.counted().into_iter();
-                counted.map(|operation| &operation.response).collect()
+                let counted = load.awaited_operations().into_iter();
+                counted.map(|operation| &operation.response_times).collect()
             }),
-            latency: (0..first.operations().len())
+            latency: (0..first.named_operations().len())
                 .filter_map(|number| of.operation_summary(number))
                 .collect(),
             cpu_us_per_io: median_of(chosen, cpu_us_per_io),
-            issue_lag_us: (lags.count() > 0).then(|| Lag {
+            issue_lag_us: (lags.latency_count() > 0).then(|| Lag {
                 p50: microseconds(lags.percentile(50.0)),
                 p99: percentile_us(&lags, 99.0),
-                max: microseconds(lags.max()),
+                max: microseconds(lags.latency_max()),
             }),
-            unfinished: loads().map(|load| load.unfinished).sum(),
+            unfinished: loads().map(|load| load.unfinished_count).sum(),
             interval_s: course.interval_s,
             series_of: all
                 .iter()
@@ -224,37 +227,44 @@ impl LoadAggregation<'_> {
 
     fn interval(&self, figures: &[f64]) -> Option<Interval> {
         match self.statistic {
-            Statistic::Median => median_interval(figures),
-            Statistic::Minimum => None,
+            SummaryStatistic::Median => median_interval(figures),
+            SummaryStatistic::Minimum => None,
         }
     }
 
     /// Summarizes one operation of a program; `None` if it did not occur.
     fn operation_summary(&self, number: usize) -> Option<OperationSummary> {
         fn operation_at(load: &LoadMeasure, number: usize) -> &OperationMeasure {
-            load.operations()[number].1
+            load.named_operations()[number].1
         }
-        let loads = || self.kept.iter().flat_map(|one| one.loads());
-        let (name, _) = loads().next()?.operations()[number];
+        let loads = || self.kept.iter().flat_map(|one| one.load_measures());
+        let (name, _) = loads().next()?.named_operations()[number];
         if loads().all(|load| operation_at(load, number).is_empty()) {
             return None;
         }
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
-                let amount: f64 = one.loads().map(|load| of(operation_at(load, number))).sum();
-                let spans = one.loads().map(|load| operation_at(load, number).span);
+                let amount: f64 = one
+                    .load_measures()
+                    .map(|load| of(operation_at(load, number)))
+                    .sum();
+                let spans = one
+                    .load_measures()
+                    .map(|load| operation_at(load, number).elapsed_span);
                 let elapsed = spans.max().filter(|span| span.0 > 0);
-                let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
+                let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed_time()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
             median_of(self.chosen, rate).unwrap_or(0.0)
         };
         Some(OperationSummary {
             name,
-            iops: per_s(|one| one.count() as f64),
+            iops: per_s(|one| one.request_count() as f64),
             mb_per_s: per_s(|one| one.bytes as f64 / 1e6),
-            response: self.latency_summary(&|load| vec![&operation_at(load, number).response]),
-            submit: self.latency_summary(&|load| vec![&operation_at(load, number).submit]),
+            response: self
+                .latency_summary(&|load| vec![&operation_at(load, number).response_times]),
+            submit: self
+                .latency_summary(&|load| vec![&operation_at(load, number).submit_call_times]),
         })
     }
 
@@ -269,7 +279,7 @@ impl LoadAggregation<'_> {
     /// Summarizes the selected latencies; `None` where there are none.
     fn latency_summary(&self, which: HistogramChoice) -> Option<Latency> {
         let all = self.pool_histograms(which);
-        if all.count() == 0 {
+        if all.latency_count() == 0 {
             return None;
         }
         let each: Vec<Histogram> = self
@@ -286,9 +296,9 @@ impl LoadAggregation<'_> {
             p99_interval,
             p99_9_us: percentile_us(&all, 99.9),
             p99_99_us: percentile_us(&all, 99.99),
-            max_us: microseconds(all.max()),
+            max_us: microseconds(all.latency_max()),
             mean_us: all.mean_ns() / 1e3,
-            count: all.count(),
+            count: all.latency_count(),
         })
     }
 
@@ -327,7 +337,7 @@ fn median_time(times: &[f64]) -> Option<f64> {
 
 fn merge_latencies(repetition: &Repetition, which: HistogramChoice) -> Histogram {
     let mut all = Histogram::new();
-    for histogram in repetition.loads().flat_map(which) {
+    for histogram in repetition.load_measures().flat_map(which) {
         all.merge(histogram);
     }
     all
@@ -348,8 +358,11 @@ pub fn mb_per_s(repetition: &Repetition) -> f64 {
 
 /// Returns the CPU time in microseconds for each request that counts; `None` without requests.
 pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
-    let count: u64 = repetition.loads().map(LoadMeasure::count).sum();
-    let cpu_us = repetition.total(|worker| worker.cpu.0) as f64 / 1e3;
+    let count: u64 = repetition
+        .load_measures()
+        .map(LoadMeasure::awaited_request_count)
+        .sum();
+    let cpu_us = repetition.sum_over_workers(|worker| worker.cpu_time.0) as f64 / 1e3;
     (count > 0).then(|| cpu_us / count as f64)
 }
 
@@ -374,20 +387,21 @@ pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
 pub fn course(repetition: &Repetition, most: usize) -> Course {
     let timed = || {
         let workers = repetition.workers.iter();
-        workers.filter_map(|worker| Some((worker.elapsed, worker.load.as_ref()?)))
+        workers.filter_map(|worker| Some((worker.elapsed_time, worker.load_measure.as_ref()?)))
     };
-    let own = timed().map(|(_, load)| load.interval.0);
+    let own = timed().map(|(_, load)| load.series_interval.0);
     let own = own.max().unwrap_or(0);
-    let intervals = |load: &LoadMeasure, of: u64| (of / load.interval.0.max(1)).max(1) as usize;
-    let points = timed().map(|(_, load)| load.series.len().div_ceil(intervals(load, own)));
+    let intervals =
+        |load: &LoadMeasure, of: u64| (of / load.series_interval.0.max(1)).max(1) as usize;
+    let points = timed().map(|(_, load)| load.time_series.len().div_ceil(intervals(load, own)));
     let together = points.max().unwrap_or(0).div_ceil(most.max(1)).max(1) as u64;
     let interval = Nanoseconds(own.saturating_mul(together));
     let workers: Vec<WorkerSeries> = timed()
-        .filter(|(_, load)| load.interval.0 > 0)
+        .filter(|(_, load)| load.series_interval.0 > 0)
         .map(|(elapsed, load)| WorkerSeries {
             elapsed,
-            has_commits: load.series.iter().any(|one| one.commits > 0),
-            points: load.drawn_together(intervals(load, interval.0)),
+            has_commits: load.time_series.iter().any(|one| one.commit_count > 0),
+            points: load.merge_intervals(intervals(load, interval.0)),
         })
         .collect();
     let points = workers.iter().map(|worker| worker.points.len()).max();
@@ -437,11 +451,11 @@ fn interval_figures(
             continue;
         }
         at = Some(began);
-        responses.merge(&point.response);
+        responses.merge(&point.response_times);
         let seconds = length.seconds();
         let count = match has_commits {
-            true => point.commits,
-            false => point.requests(),
+            true => point.commit_count,
+            false => point.request_count(),
         };
         iops += count as f64 / seconds;
         mb_per_s += (point.read_bytes + point.written_bytes) as f64 / 1e6 / seconds;
@@ -460,7 +474,7 @@ fn microseconds(ns: Nanoseconds) -> f64 {
 
 /// Returns a percentile in microseconds; `None` where requests are too few or missing.
 fn percentile_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
-    let told = histogram.count() > 0 && histogram.tells(percentile);
+    let told = histogram.latency_count() > 0 && histogram.can_estimate(percentile);
     told.then(|| microseconds(histogram.percentile(percentile)))
 }
 

@@ -1,7 +1,7 @@
 //! Limits of the fio engines that read and write in ways of their own, and notes on them for the
 //! report.
 
-use super::support::refuse_if;
+use super::support::problem_if;
 use diskperf_fio::job::{CpuMode, Engine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, Job, Problem};
@@ -24,15 +24,15 @@ pub(super) fn check_engine(job: &Job) -> Vec<Problem> {
         job.refuse(key, &title, label, help)
     };
     let refusals = [
-        refuse_if(copies && does(Direction::Trim), || {
+        problem_if(copies && does(Direction::Trim), || {
             let label = "this engine has no call that trims a file, and fio's fails";
             refuse("rw", "a trim", label, "use psync or io_uring")
         }),
-        refuse_if(copies && job.verify.has_trims(), || {
+        problem_if(copies && job.verify.has_trims(), || {
             let label = "this engine has no call that trims a file";
             refuse("trim_percentage", "a trim", label, "use psync or io_uring")
         }),
-        refuse_if(
+        problem_if(
             engine == Engine::Ftruncate && !only(Direction::Write),
             || {
                 let label = "the engine has writes alone: fio's fails with EINVAL";
@@ -46,18 +46,18 @@ pub(super) fn check_engine(job: &Job) -> Vec<Problem> {
             };
             refuse(key, "a sync", label, "remove it")
         }),
-        refuse_if(engine.is_of_calls() && job.iolog.read.is_some(), || {
+        problem_if(engine.is_of_calls() && job.iolog.read.is_some(), || {
             let label = "a log has reads and writes, which this engine does not make";
             refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
         }),
-        refuse_if(
+        problem_if(
             engine.is_of_calls() && job.verify.kind != Verification::None,
             || {
                 let label = "this engine moves no data that could be compared";
                 refuse("verify", "verify", label, "use psync or io_uring")
             },
         ),
-        refuse_if(
+        problem_if(
             job.iolog.read.is_some() && job.verify.kind != Verification::None,
             || {
                 let label = "the blocks that a log reads may never have been written";
@@ -69,11 +69,11 @@ pub(super) fn check_engine(job: &Job) -> Vec<Problem> {
                 )
             },
         ),
-        refuse_if(engine.is_of_names() && job.files.unlink_each_loop, || {
+        problem_if(engine.is_of_names() && job.files.unlink_each_loop, || {
             let label = "the files exist only for the calls of one pass";
             refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
-        refuse_if(engine == Engine::Filedelete && repeats_passes(job), || {
+        problem_if(engine == Engine::Filedelete && repeats_passes(job), || {
             let label = "a file that was deleted cannot be deleted again: fio's fails";
             let key = match job.times.time_based {
                 true => "time_based",
@@ -99,14 +99,14 @@ fn check_appends(job: &Job) -> Vec<Problem> {
         job.refuse(key, key, label, help)
     };
     let refusals = [
-        refuse_if(
+        problem_if(
             job.pattern.access.directions() != [Direction::Write],
             || {
                 let label = "a file has nothing to read or trim beyond its end";
                 refuse(label, "use rw=write or rw=randwrite")
             },
         ),
-        refuse_if(engine == Engine::Mmap || engine.is_of_calls(), || {
+        problem_if(engine == Engine::Mmap || engine.is_of_calls(), || {
             let label = "this engine does not extend a file";
             refuse(label, "use psync or io_uring")
         }),

@@ -4,7 +4,7 @@
 
 use super::mechanism::{Access, Mechanism};
 use super::queue::{Distance, QueueSpecification, View, Waiting};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 /// Settings of a closed-loop run at the actuator.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,12 @@ pub struct Served {
 impl Served {
     /// Returns the mean service time of a request, in ms.
     pub fn mean_service_ms(&self) -> f64 {
-        self.elapsed.millis() / self.responses.len() as f64
+        self.elapsed.as_millis() / self.responses.len() as f64
     }
 
     /// Returns the mean response time, in ms.
     pub fn mean_response_ms(&self) -> f64 {
-        let sum: f64 = self.responses.iter().map(|one| one.millis()).sum();
+        let sum: f64 = self.responses.iter().map(|one| one.as_millis()).sum();
         sum / self.responses.len() as f64
     }
 
@@ -46,7 +46,7 @@ impl Served {
     /// When no request was served.
     pub fn response_ms(&self, share: f64) -> f64 {
         let last = self.responses.len() - 1;
-        self.responses[(share * last as f64).round() as usize].millis()
+        self.responses[(share * last as f64).round() as usize].as_millis()
     }
 }
 
@@ -109,11 +109,11 @@ impl Closed {
     ///
     /// When the queue depth is 0, or the disk has fewer sectors than one read.
     pub fn serve_random_reads(&self, mechanism: &mut Mechanism, sectors: u32, seed: u64) -> Served {
-        let mut draws = Streams::new(seed).stream("random reads");
+        let mut draws = RandomStreams::new(seed).named_stream("random reads");
         let layout = mechanism.layout().clone();
         let blocks = layout.sectors() / u64::from(sectors);
         let draw = |number| {
-            let sector = draws.below(blocks) * u64::from(sectors);
+            let sector = draws.draw_below(blocks) * u64::from(sectors);
             Waiting {
                 sector,
                 place: layout.locate(sector),
@@ -152,7 +152,7 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
         layout.locate(sector as u64)
     };
     let targets: Vec<_> = (0..TARGETS).map(|number| nth(number, TARGETS)).collect();
-    let period_ms = mechanism.spindle().period().millis();
+    let period_ms = mechanism.spindle().period().as_millis();
     let mut sums = vec![0.0; depths.len()];
     let mut arm = mechanism.clone();
     for number in 0..ARMS {
@@ -160,7 +160,7 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
         arm.place_arm(at.cylinder, at.head);
         let mut ways_ms: Vec<f64> = targets
             .iter()
-            .map(|target| arm.way_to(target, false).millis())
+            .map(|target| arm.way_to(target, false).as_millis())
             .collect();
         ways_ms.sort_by(f64::total_cmp);
         add_integrals(&mut sums, depths, (&ways_ms, period_ms));

@@ -5,7 +5,7 @@ use crate::disk::device::{Disk, DiskSpecification};
 use crate::disk::spindle::Turn;
 use crate::{ClosedLoop, Command, Device, Drive, Operation};
 use diskperf_catalogue::DiskFigure;
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 /// Seed of the random positions for reads and writes.
 pub const SEED: u64 = 17;
@@ -87,12 +87,12 @@ pub fn random_ms(
     depth: u64,
     (before, count): (u64, u64),
 ) -> f64 {
-    let mut draws = Streams::new(seed).stream("blocks");
+    let mut draws = RandomStreams::new(seed).named_stream("blocks");
     let sectors = sectors_of(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     let next = || Command {
         operation,
-        sector: draws.below(blocks) * u64::from(sectors),
+        sector: draws.draw_below(blocks) * u64::from(sectors),
         sectors,
     };
     let mut asked = ClosedLoop::start(drive, depth as u32, next).expect("a queue of that depth");
@@ -101,7 +101,7 @@ pub fn random_ms(
         asked.drive().now()
     };
     let begun = done(&mut asked, before);
-    (done(&mut asked, count) - begun).millis() / count as f64
+    (done(&mut asked, count) - begun).as_millis() / count as f64
 }
 
 fn read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
@@ -112,7 +112,7 @@ fn read_mb_per_s(drive: &mut Drive, first: u64) -> f64 {
         let sector = first + u64::from(sectors) * call;
         one(drive, Operation::Read, sector, sectors);
     }
-    MEBIBYTES as f64 * MEBIBYTE_MB / (drive.now() - begun).seconds()
+    MEBIBYTES as f64 * MEBIBYTE_MB / (drive.now() - begun).as_seconds()
 }
 
 fn write_mb_per_s(drive: &mut Drive) -> f64 {
@@ -123,25 +123,25 @@ fn write_mb_per_s(drive: &mut Drive) -> f64 {
     };
     let begun = write(drive, 0..MEBIBYTES);
     let ended = write(drive, MEBIBYTES..3 * MEBIBYTES);
-    2.0 * MEBIBYTES as f64 * MEBIBYTE_MB / (ended - begun).seconds()
+    2.0 * MEBIBYTES as f64 * MEBIBYTE_MB / (ended - begun).as_seconds()
 }
 
 /// Measures the mean time of a 4 KiB write followed by a flush, in ms. `place` returns the block to
 /// write, given the number of the write and a random block.
 fn synced_ms(drive: &mut Drive, place: impl Fn(u64, u64) -> u64) -> f64 {
-    let mut draws = Streams::new(SEED).stream("synced");
+    let mut draws = RandomStreams::new(SEED).named_stream("synced");
     let sectors = sectors_of(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     for number in 0..SYNCED {
-        let block = place(number, draws.below(blocks));
+        let block = place(number, draws.draw_below(blocks));
         one(drive, WRITE, block * u64::from(sectors), sectors);
         one(drive, Operation::Flush, 0, 0);
     }
-    drive.now().millis() / SYNCED as f64
+    drive.now().as_millis() / SYNCED as f64
 }
 
 fn after_idle_ms(drive: &mut Drive) -> f64 {
-    let mut draws = Streams::new(SEED).stream("synced");
+    let mut draws = RandomStreams::new(SEED).named_stream("synced");
     let sectors = sectors_of(drive, BLOCK_BYTES);
     let blocks = drive.device().sectors() / u64::from(sectors);
     random_ms(drive, (Operation::Read, SEED), 1, (1, 10));
@@ -152,9 +152,9 @@ fn after_idle_ms(drive: &mut Drive) -> f64 {
         one(
             drive,
             WRITE,
-            draws.below(blocks) * u64::from(sectors),
+            draws.draw_below(blocks) * u64::from(sectors),
             sectors,
         );
     }
-    (drive.now() - begun).millis() / 100.0
+    (drive.now() - begun).as_millis() / 100.0
 }

@@ -6,7 +6,7 @@ use crate::flash::specification::FlashSpecification;
 use crate::{ClosedLoop, Command, Completion, Device, Drive, Operation};
 use diskperf_catalogue::FlashFigure;
 use diskperf_ftl::ProgrammedUnits;
-use diskperf_sim::{Stream, Streams, Time};
+use diskperf_sim::{RandomStream, RandomStreams, Time};
 
 /// Seed of the random positions for reads and writes.
 pub const SEED: u64 = 27;
@@ -121,7 +121,7 @@ pub fn measured(
         Experiment::RandomWrites => {
             let mut drive = drive(specification);
             let units = drive.device().sectors();
-            let next = |draws: &mut Stream, _| (WRITE, draws.below(units), 1);
+            let next = |draws: &mut RandomStream, _| (WRITE, draws.draw_below(units), 1);
             stretch(&mut drive, depth, (0, 2000), next)
         }
         Experiment::SteadyWrites => {
@@ -134,7 +134,7 @@ pub fn measured(
         Experiment::SequentialReads => {
             let mut drive = drive(specification);
             fill(&mut drive, GIBIBYTE);
-            let next = |_: &mut Stream, call: u64| {
+            let next = |_: &mut RandomStream, call: u64| {
                 let unit = call * u64::from(CALL_UNITS) % GIBIBYTE;
                 (READ, unit, CALL_UNITS)
             };
@@ -143,7 +143,7 @@ pub fn measured(
         Experiment::SequentialWrites => {
             let mut drive = drive(specification);
             let next =
-                |_: &mut Stream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
+                |_: &mut RandomStream, call: u64| (WRITE, call * u64::from(CALL_UNITS), CALL_UNITS);
             stretch(&mut drive, depth, (6000, 10_000), next)
         }
         Experiment::SyncedWrites => synced(specification),
@@ -158,7 +158,7 @@ pub fn measured(
 ///
 /// When the specification contradicts itself.
 pub fn drive(specification: &FlashSpecification) -> Drive {
-    let retries = Streams::new(SEED).stream("retries");
+    let retries = RandomStreams::new(SEED).named_stream("retries");
     let flash = Flash::new(specification, (SEED, retries));
     let flash = flash.unwrap_or_else(|error| panic!("{error}"));
     Drive::new(Device::Flash(Box::new(flash)))
@@ -173,7 +173,7 @@ fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) ->
         _ => written,
     };
     fill(&mut drive, written);
-    let next = |draws: &mut Stream, _| (READ, draws.below(units), 1);
+    let next = |draws: &mut RandomStream, _| (READ, draws.draw_below(units), 1);
     stretch(&mut drive, depth, (1000, 40_000), next)
 }
 
@@ -183,10 +183,10 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     let specification = divided(specification, PARTS);
     let mut drive = drive(&specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(SEED).stream("places");
+    let mut draws = RandomStreams::new(SEED).named_stream("places");
     let next = || Command {
         operation: WRITE,
-        sector: draws.below(units),
+        sector: draws.draw_below(units),
         sectors: 1,
     };
     let mut asked = ClosedLoop::start(&mut drive, depth, next).expect(ROOM);
@@ -205,7 +205,7 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     // What the buffer and the cache take is over then, and collection is even.
     let (_, begun, before) = write(300_000 + cache_units(&specification));
     let (writes, ended, after) = write(STEADY);
-    let (since, seconds) = (after.traffic_since(&before), (ended - begun).seconds());
+    let (since, seconds) = (after.traffic_since(&before), (ended - begun).as_seconds());
     // So few collections leave more room, or less, than they found, which changes what is
     // copied by several percent. What the victims had left does not hang on that.
     let emptied = since.erase_count * u64::from(specification.layer_superblock_units());
@@ -229,9 +229,13 @@ fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
     let specification = divided(specification, PARTS);
     let mut drive = drive(&specification);
     let units = drive.device().sectors();
-    let next = |draws: &mut Stream, _| {
-        let operation = if draws.chance(0.7) { READ } else { WRITE };
-        (operation, draws.below(units), 1)
+    let next = |draws: &mut RandomStream, _| {
+        let operation = if draws.draw_with_probability(0.7) {
+            READ
+        } else {
+            WRITE
+        };
+        (operation, draws.draw_below(units), 1)
     };
     let before = 600_000 + 4 * cache_units(&specification);
     stretch(&mut drive, depth, (before, 3 * STEADY), next)
@@ -240,15 +244,15 @@ fn mixed(specification: &FlashSpecification, depth: u32) -> Stretch {
 fn synced(specification: &FlashSpecification) -> Stretch {
     let mut drive = drive(specification);
     let units = drive.device().sectors();
-    let mut draws = Streams::new(SEED).stream("places");
+    let mut draws = RandomStreams::new(SEED).named_stream("places");
     for _ in 0..SYNCED {
-        one(&mut drive, WRITE, draws.below(units), 1);
+        one(&mut drive, WRITE, draws.draw_below(units), 1);
         if drive.device().keeps_writes() {
             one(&mut drive, Operation::Flush, 0, 0);
         }
     }
     Stretch {
-        seconds: drive.now().seconds(),
+        seconds: drive.now().as_seconds(),
         read_us: Vec::new(),
         done: SYNCED,
     }
@@ -261,7 +265,7 @@ fn fill(drive: &mut Drive, units: u64) {
         return;
     }
     let calls = units / u64::from(CALL_UNITS);
-    let next = |_: &mut Stream, call: u64| {
+    let next = |_: &mut RandomStream, call: u64| {
         let unit = call % calls * u64::from(CALL_UNITS);
         (WRITE, unit, CALL_UNITS)
     };
@@ -306,9 +310,9 @@ fn stretch(
     drive: &mut Drive,
     depth: u32,
     (before, count): (u64, u64),
-    mut next: impl FnMut(&mut Stream, u64) -> (Operation, u64, u32),
+    mut next: impl FnMut(&mut RandomStream, u64) -> (Operation, u64, u32),
 ) -> Stretch {
-    let mut draws = Streams::new(SEED).stream("places");
+    let mut draws = RandomStreams::new(SEED).named_stream("places");
     let mut numbers = 0..;
     let next = || {
         let (operation, sector, sectors) = next(&mut draws, numbers.next().expect("no end"));
@@ -326,7 +330,7 @@ fn stretch(
     let mut read_us: Vec<f64> = completions
         .filter_map(|of| read_us(of.expect(ROOM)))
         .collect();
-    let seconds = (asked.drive().now() - begun).seconds();
+    let seconds = (asked.drive().now() - begun).as_seconds();
     while drive.next_completion().is_some() {}
     read_us.sort_by(f64::total_cmp);
     Stretch {

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Request;
-use diskperf_sim::Streams;
+use diskperf_sim::RandomStreams;
 
 const MS: u64 = 1_000_000;
 
@@ -26,7 +26,7 @@ impl Bench {
             stalls: stalls.iter().map(time).collect(),
         };
         Self {
-            fixed: Fixed::new(config, Streams::new(5).stream("service")),
+            fixed: Fixed::new(config, RandomStreams::new(5).named_stream("service")),
             requests: Requests::default(),
             now: Time::ZERO,
         }
@@ -39,7 +39,7 @@ impl Bench {
             sectors: 1,
             ..Request::default()
         };
-        request.spans.issue(moment(self.now));
+        request.spans.begin_at(moment(self.now));
         let id = self.requests.issue(request);
         self.fixed.take(self.now, &mut self.requests, id);
     }
@@ -52,7 +52,7 @@ impl Bench {
         }
         let id = self.fixed.take_done().expect("one is done");
         let request = self.requests.take(id);
-        (request.sector, request.spans.marked().0 / MS)
+        (request.sector, request.spans.marked_until().0 / MS)
     }
 }
 
@@ -118,8 +118,8 @@ fn repairmen_are_as_busy_as_theory_says() {
     ] {
         let service = Service::Exponential(Time(10 * MS));
         let mut on = Bench::new(service, (1, 8), &[]);
-        let mut draws = Streams::new(5).stream("thinking");
-        let mut think = |now: Time| now + draws.exponential(Time(THINK_MS as u64 * MS));
+        let mut draws = RandomStreams::new(5).named_stream("thinking");
+        let mut think = |now: Time| now + draws.draw_exponential(Time(THINK_MS as u64 * MS));
         let mut thinking: Vec<Time> = (0..customers).map(|_| think(Time::ZERO)).collect();
         let (mut asked, mut count, mut responses_ms) = (Vec::new(), 0, 0.0);
         while count < 100_000 {

@@ -32,7 +32,7 @@ use crate::device::COMMAND_SECTORS_MAX;
 use crate::{Operation, Request, RequestId, Requests, moment};
 use collection::Collecting;
 use diskperf_ftl::{CollectionStep, Ftl, Placement, PreconditionState, ProgrammedUnits};
-use diskperf_sim::{Stream, Time};
+use diskperf_sim::{RandomStream, Time};
 use diskperf_spans::{DieBusy, FlashBusy, FlashTraffic, Nanoseconds, Position, Stage};
 use flushes::Flushes;
 use map::Map;
@@ -76,7 +76,7 @@ pub struct Flash {
     free: Vec<Free>,
     /// Map cache; `None` if the entire map is in memory.
     map: Option<Map>,
-    retries: Stream,
+    retries: RandomStream,
     done: VecDeque<RequestId>,
     busy: Busy,
     suspensions: u64,
@@ -115,7 +115,7 @@ impl Flash {
     /// [`FlashError`] when the specification contradicts itself.
     pub fn new(
         specification: &FlashSpecification,
-        (seed, retries): (u64, Stream),
+        (seed, retries): (u64, RandomStream),
     ) -> Result<Self, FlashError> {
         specification.check()?;
         let geometry = &specification.geometry;
@@ -277,17 +277,17 @@ impl Flash {
     pub fn counted(&self, drive: u32) -> FlashTraffic {
         let traffic = self.ftl.traffic();
         FlashTraffic {
-            drive,
+            drive_index: drive,
             host_units: traffic.host_units + self.written_in_place,
             past_cache_units: traffic.past_cache_units,
             unwritten_read_units: self.unwritten_reads,
             collection_units: traffic.collection_units,
             folding_units: traffic.folding_units,
-            levelling_units: traffic.wear_levelling_units + traffic.refresh_units,
+            wear_levelling_units: traffic.wear_levelling_units + traffic.refresh_units,
             map_units: traffic.map_units,
             padding_units: traffic.padding_units,
-            erases: traffic.erase_count,
-            suspensions: self.suspensions,
+            erase_count: traffic.erase_count,
+            suspension_count: self.suspensions,
         }
     }
 
@@ -346,11 +346,11 @@ impl Flash {
         let mean = |sum: Time, parts: usize| moment(Time(sum.0 / parts.max(1) as u64));
         let dies = self.dies.iter().map(|die| die.busy_until(now)).sum();
         FlashBusy {
-            drive,
+            drive_index: drive,
             link: self.link.busy(now).map(moment),
-            controller: moment(self.controller_work - pending),
-            channels: mean(self.channels_busy(), self.channels.len()),
-            dies: mean(dies, self.dies.len()),
+            controller_busy: moment(self.controller_work - pending),
+            channels_busy: mean(self.channels_busy(), self.channels.len()),
+            dies_busy: mean(dies, self.dies.len()),
         }
     }
 
@@ -574,7 +574,7 @@ impl Flash {
 /// Books time to a stage of a request up to `until`, unless it is already booked that far.
 fn book(request: &mut Request, stage: Stage, until: Time) {
     let until: Nanoseconds = moment(until);
-    if until > request.spans.marked() {
+    if until > request.spans.marked_until() {
         request.mark(stage, until);
     }
 }

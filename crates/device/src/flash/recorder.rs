@@ -6,7 +6,7 @@
 use crate::moment;
 use diskperf_sim::Time;
 use diskperf_spans::DieBusy;
-use diskperf_spans::{FlashLevels, TracedDie};
+use diskperf_spans::{DieBusyPeriod, FlashLevelSample};
 use std::collections::VecDeque;
 
 /// Maximum number of busy intervals of dies that are kept.
@@ -29,10 +29,10 @@ struct Kept {
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     dies: Vec<Kept>,
-    kept: VecDeque<TracedDie>,
+    kept: VecDeque<DieBusyPeriod>,
     left_out: u64,
     complete_from: Time,
-    levels: Vec<FlashLevels>,
+    levels: Vec<FlashLevelSample>,
     /// Time of the next level sample, and the sampling interval.
     due: Time,
     step: Time,
@@ -41,10 +41,10 @@ pub(super) struct Recorder {
 /// Recorded intervals and levels, without data that the drive's specification has anyway.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    pub(super) kept: Vec<TracedDie>,
+    pub(super) kept: Vec<DieBusyPeriod>,
     pub(super) left_out: u64,
     pub(super) complete_from: Time,
-    pub(super) levels: Vec<FlashLevels>,
+    pub(super) levels: Vec<FlashLevelSample>,
 }
 
 impl Recorder {
@@ -82,15 +82,15 @@ impl Recorder {
         };
         if self.kept.len() == INTERVALS_MAX {
             let first = self.kept.pop_front().expect("there are some");
-            self.complete_from = Time(first.until.0);
+            self.complete_from = Time(first.busy_end.0);
             self.left_out += 1;
         }
-        self.kept.push_back(TracedDie {
-            die,
-            by,
-            stands: kept.stands,
-            from: moment(kept.since),
-            until: moment(now),
+        self.kept.push_back(DieBusyPeriod {
+            die_index: die,
+            busy_with: by,
+            is_suspended: kept.stands,
+            busy_start: moment(kept.since),
+            busy_end: moment(now),
         });
     }
 
@@ -101,7 +101,7 @@ impl Recorder {
     }
 
     /// Adds a level sample, and doubles the sampling interval when the list is full.
-    pub(super) fn sample(&mut self, now: Time, levels: FlashLevels) {
+    pub(super) fn sample(&mut self, now: Time, levels: FlashLevelSample) {
         if self.levels.len() == LEVEL_SAMPLES_MAX {
             let mut number = 0;
             self.levels.retain(|_| {
@@ -135,7 +135,7 @@ impl Recorder {
 
     /// Returns the memory of the records, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<TracedDie>() * self.kept.capacity()
-            + size_of::<FlashLevels>() * self.levels.capacity()
+        size_of::<DieBusyPeriod>() * self.kept.capacity()
+            + size_of::<FlashLevelSample>() * self.levels.capacity()
     }
 }

@@ -40,11 +40,15 @@ struct Found {
 /// Random writes, and a share of reads, in a closed loop.
 fn closed_loop(specification: &FlashSpecification, reads: f64, writes: u32) -> Found {
     let mut host = new_host(specification);
-    let mut draws = Streams::new(SEED).stream("load");
+    let mut draws = RandomStreams::new(SEED).named_stream("load");
     let sectors = host.flash().sectors();
     let mut ask = |host: &mut Drive| {
-        let operation = if draws.chance(reads) { READ } else { WRITE };
-        host.ask(operation, draws.below(sectors), 1);
+        let operation = if draws.draw_with_probability(reads) {
+            READ
+        } else {
+            WRITE
+        };
+        host.ask(operation, draws.draw_below(sectors), 1);
     };
     for _ in 0..specification.interface.queue_depth {
         ask(&mut host);

@@ -394,7 +394,7 @@ fn a_buffer_fills_by_what_comes_less_what_goes() {
             .find(|span| full(span))
             .map(|_| host.now());
     }
-    let (first_ms, accepted) = (host.now().millis(), sector as f64 * 4096.0 / 1e6);
+    let (first_ms, accepted) = (host.now().as_millis(), sector as f64 * 4096.0 / 1e6);
     println!("full after {first_ms:.2} ms, {accepted:.1} MB accepted");
     assert!((first_ms / 44.74 - 1.0).abs() < 0.01);
     assert!((accepted / 89.48 - 1.0).abs() < 0.01);
@@ -441,7 +441,7 @@ fn the_link_carries_what_its_lanes_do_each_way() {
         moved[usize::from(done.operation == WRITE)] += 131_072.0;
         host.ask(done.operation, 0, 32);
     }
-    let rates = moved.map(|bytes| bytes / host.now().seconds() / 1e9);
+    let rates = moved.map(|bytes| bytes / host.now().as_seconds() / 1e9);
     println!("{rates:?} GB/s");
     for rate in rates {
         assert!((rate / 3.6 - 1.0).abs() < 0.01, "{rate}");

@@ -19,7 +19,7 @@ use diskperf_device::flash::specification::{
 };
 use diskperf_device::{Completion, Device, Drive, Operation, RequestId};
 use diskperf_ftl::{PreconditionState, VictimPolicy};
-use diskperf_sim::{Streams, Time};
+use diskperf_sim::{RandomStreams, Time};
 
 const SEED: u64 = 27;
 const READ: Operation = Operation::Read;
@@ -120,7 +120,10 @@ fn new_host(specification: &FlashSpecification) -> Drive {
 }
 
 fn new_drive(specification: &FlashSpecification, seed: u64) -> Drive {
-    let flash = Flash::new(specification, (seed, Streams::new(seed).stream("retries")));
+    let flash = Flash::new(
+        specification,
+        (seed, RandomStreams::new(seed).named_stream("retries")),
+    );
     let flash = flash.unwrap_or_else(|error| panic!("{error}"));
     Drive::new(Device::Flash(Box::new(flash)))
 }

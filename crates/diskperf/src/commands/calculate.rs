@@ -15,7 +15,7 @@ use diskperf_laboratory::catalogue;
 use diskperf_laboratory::crew::available_threads;
 use diskperf_laboratory::interleave::{modelled, not_modelled};
 use diskperf_laboratory::reproduce::SEED;
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_models::disk_queue::{Asked, disk_queue};
 use diskperf_models::formatting::formatting;
 use diskperf_models::model::load_catalogue;
@@ -126,7 +126,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
         None => {
             let factors: Vec<u32> = found.factors.iter().map(|row| row.factor).collect();
             let how = (SEED, available_threads());
-            let budget = Budget::unless(arguments.no_budget);
+            let budget = RunBudget::default_unless_lifted(arguments.no_budget);
             match modelled(&inputs, &factors, how, budget, &Arc::default()) {
                 Ok(rates) => found.compare(&rates),
                 // The calculation stands by itself where the machine cannot

@@ -136,5 +136,5 @@ fn target_and_workload(arguments: &TuneArguments) -> Result<(String, Workload), 
             ));
         }
     };
-    Ok((target, Workload::of(what)))
+    Ok((target, Workload::from_suite_name(what)))
 }

@@ -5,15 +5,15 @@ use crate::plan::{step_title, titles};
 use crate::repetition::HostRig;
 use diskperf_analysis::quantity::Quantity;
 use diskperf_analysis::statistics::interleaved::{Decided, Limits, Sequence, size_blocks};
-use diskperf_battery::Step;
-use diskperf_machine::{Stream, Streams};
+use diskperf_battery::SuiteStep;
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_models::LaboratoryError;
 use diskperf_models::measured::{
     Assignment, Task, arrivals_note, end_notes, engine_note, stagger_note,
 };
 use diskperf_models::rig::{Rig, THREE_RUNS};
 use diskperf_models::{Event, Observer};
-use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
+use diskperf_timeline::{CacheMode, InterleavedBlock, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,9 +38,9 @@ impl Question {
 /// One step with all jobs that run at the same time, measured in both arms.
 pub(super) struct Contest<'a> {
     first: usize,
-    steps: [&'a Step; 2],
+    steps: [&'a SuiteStep; 2],
     workers: [Vec<Assignment>; 2],
-    coin: Stream,
+    coin: RandomStream,
     pub(super) blocks: u32,
     /// Number of blocks that led to the verdicts; `None` until the verdicts are made.
     deciding_blocks: Option<u32>,
@@ -66,7 +66,7 @@ impl<'a> Contest<'a> {
     /// Starts a step of an A/B measurement and runs it once in each arm. This first run is
     /// discarded.
     pub(super) fn begin(
-        (number, steps): (usize, [&'a Step; 2]),
+        (number, steps): (usize, [&'a SuiteStep; 2]),
         sizes_bytes: &[Vec<u64>; 2],
         (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
         seed: u64,
@@ -75,24 +75,24 @@ impl<'a> Contest<'a> {
         let first = arms[0].run.results.len();
         let mut workers = [Vec::new(), Vec::new()];
         let mut firsts = Vec::new();
-        let mut past_cache = vec![true; steps[0].jobs.len()];
+        let mut past_cache = vec![true; steps[0].parallel_jobs.len()];
         for (side, arm) in arms.iter_mut().enumerate() {
             let (step, rig) = (steps[side], rigs[side]);
             let titles = titles(step);
-            let asked = arm.plan.experiment.cache;
+            let asked = arm.plan.experiment.cache_mode;
             let tasks = Task::of_step(step, (&titles, &sizes_bytes[side]), asked);
             workers[side] = rig.assignments(&tasks);
             let protocol = Protocol {
-                repetitions: 2,
-                statistic: arm.plan.suite.protocol.statistic,
+                repetition_count: 2,
+                statistic: arm.plan.suite.default_protocol.statistic,
                 ..THREE_RUNS
             };
-            for (job, task) in step.jobs.iter().zip(&tasks) {
+            for (job, task) in step.parallel_jobs.iter().zip(&tasks) {
                 arm.begin_result(rig.stand().result(job, *task, protocol));
             }
             let mut made = repetition(rig, &workers[side], observer)?;
             for (number, one) in made.iter_mut().enumerate() {
-                one.discarded = true;
+                one.is_discarded = true;
                 past_cache[number] &= tasks[number].cache == CacheMode::Direct;
                 arm.add_repetition(first + number, one.clone(), observer);
             }
@@ -112,7 +112,7 @@ impl<'a> Contest<'a> {
             first,
             steps,
             workers,
-            coin: Streams::new(seed).stream(&format!("ab.{number}")),
+            coin: RandomStreams::new(seed).named_stream(&format!("ab.{number}")),
             blocks: 0,
             deciding_blocks: None,
             size_blocks: 0,
@@ -198,17 +198,17 @@ impl<'a> Contest<'a> {
         (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
         observer: &mut dyn Observer,
     ) -> Result<(), LaboratoryError> {
-        let b_second = self.coin.chance(0.5);
+        let b_second = self.coin.draw_with_probability(0.5);
         let number = self.blocks;
         let after_verdict = self.deciding_blocks.is_some();
         let begun = Instant::now();
         let mut run = |arm: usize, second: bool| {
             let mut made = repetition(rigs[arm], &self.workers[arm], observer)?;
             for one in &mut made {
-                one.block = Some(Block {
-                    number,
-                    second,
-                    after_verdict,
+                one.interleaved_block = Some(InterleavedBlock {
+                    block_number: number,
+                    is_second_run: second,
+                    is_after_verdict: after_verdict,
                 });
             }
             Ok::<_, LaboratoryError>(made)
@@ -258,7 +258,7 @@ impl<'a> Contest<'a> {
     /// Finishes the results of this step in both arms of the A/B measurement.
     pub(super) fn finish(&self, arms: &mut [Measured<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
-            for (ordinal, job) in (self.first..).zip(&step.jobs) {
+            for (ordinal, job) in (self.first..).zip(&step.parallel_jobs) {
                 let result = &arm.run.results[ordinal];
                 let notes = [
                     stagger_note(&job.program, result),

@@ -14,7 +14,7 @@ use diskperf_analysis::explanation::{
 };
 use diskperf_analysis::layers::{Decomposition, decompose};
 use diskperf_analysis::quantity::judged_s;
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_models::LaboratoryError;
 use diskperf_models::explain::{Means, Subject, check_apart, explain};
 use diskperf_models::{Event, Observer};
@@ -53,7 +53,7 @@ impl Told {
 ///
 /// Returns an error if no repetition of a program counts.
 pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
-    let name = format!("{} (run {})", run.measured(), run.id);
+    let name = format!("{} (run {})", run.measured_description(), run.run_id);
     let mut told = told(name, run, &[], Vec::new())?;
     told.explanation.notes.push(
         "from the counters of a stored run; explain the path instead of the run, as root, and block-layer events show what it waited for".to_owned(),
@@ -106,12 +106,12 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
         ..*means
     };
     let (explanation, traces) = explain(subject, &means)?;
-    let amount = |job: &Job| Amount {
+    let amount = |job: &SuiteJob| Amount {
         size_bytes: plan.size(job),
         requests: 0,
     };
     let computers = plan.computers.iter();
-    let amounts = computers.flat_map(|_| plan.suite.jobs().map(amount));
+    let amounts = computers.flat_map(|_| plan.suite.iter_jobs().map(amount));
     Ok(Told {
         name: subject.name.clone(),
         explanation,
@@ -223,7 +223,7 @@ fn told(
     let mut told = Told {
         name: String::new(),
         explanation: Explanation {
-            what: format!("{} on {name}", run.suite),
+            what: format!("{} on {name}", run.suite_name),
             programs: Vec::new(),
             notes: Vec::new(),
         },
@@ -249,11 +249,13 @@ fn told(
         notes.extend(disagreeing(result, own));
         notes.extend(remarks(result, &layers, trace.is_some()));
         told.explanation.programs.push(ProgramExplanation {
-            program: result.title(),
-            filesystem: result.filesystem.clone(),
-            drives: result.drives,
+            program: result.display_title(),
+            filesystem: result.filesystem_type.clone(),
+            drives: result.drive_count,
             verdict: storage_verdict(&account, repetition),
-            accounted: Some(Nanoseconds(repetition.total(|worker| worker.cpu.0))),
+            accounted: Some(Nanoseconds(
+                repetition.sum_over_workers(|worker| worker.cpu_time.0),
+            )),
             account,
             unwritten_share: None,
             counterfactuals: Vec::new(),
@@ -261,14 +263,14 @@ fn told(
         });
         told.amounts.push(Amount {
             size_bytes: result.size_bytes,
-            requests: repetition.total(|worker| worker.calls),
+            requests: repetition.sum_over_workers(|worker| worker.call_count),
         });
         told.traces.push(trace);
     }
     if told.explanation.programs.is_empty() {
         return Err(LaboratoryError::Request(format!(
             "run {} has no kept repetition, so there is nothing to explain: `diskperf show {}` prints what is stored",
-            run.id, run.id
+            run.run_id, run.run_id
         )));
     }
     notes.extend(run.notes.iter().cloned());
@@ -290,9 +292,9 @@ fn whole<'r>(
 ) -> impl Iterator<Item = (&'r Repetition, &'r BlockTrace)> {
     let pairs = result.repetitions.iter().zip(traces);
     pairs
-        .filter(|(repetition, _)| !repetition.discarded)
+        .filter(|(repetition, _)| !repetition.is_discarded)
         .filter_map(|(repetition, trace)| Some((repetition, trace.as_ref()?)))
-        .filter(|(_, trace)| trace.lost_events == 0)
+        .filter(|(_, trace)| trace.lost_event_count == 0)
 }
 
 /// Returns the account of the median repetition, by the judged quantity. Only repetitions count
@@ -308,7 +310,7 @@ fn watched<'r>(
     kept.sort_by(|(one, _), (other, _)| judged_s(one).total_cmp(&judged_s(other)));
     let (repetition, block) = kept.get(kept.len().checked_sub(1)? / 2)?;
     let mut account = observed::account(block)?;
-    let calls = repetition.total(|worker| worker.calls);
+    let calls = repetition.sum_over_workers(|worker| worker.call_count);
     match stored::layers_of(result, layers) {
         Some(parts) => processor::divide_by_layers(&mut account, parts, calls),
         None => processor::divide(&mut account, result),
@@ -319,16 +321,16 @@ fn watched<'r>(
 /// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
 fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
     let pairs = result.repetitions.iter().zip(traces);
-    let kept = pairs.filter(|(repetition, _)| !repetition.discarded);
+    let kept = pairs.filter(|(repetition, _)| !repetition.is_discarded);
     let traces: Vec<&BlockTrace> = kept.filter_map(|(_, trace)| trace.as_ref()).collect();
-    let losing = traces.iter().filter(|trace| trace.lost_events > 0);
+    let losing = traces.iter().filter(|trace| trace.lost_event_count > 0);
     let (count, events) = losing.fold((0, 0), |(count, events), trace| {
-        (count + 1, events + trace.lost_events)
+        (count + 1, events + trace.lost_event_count)
     });
     (count > 0).then(|| {
         format!(
             "{}: {count} of {} repetitions lost {events} events because the buffer was full, and are explained without events; use a smaller --size",
-            result.title(),
+            result.display_title(),
             traces.len()
         )
     })
@@ -351,7 +353,7 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
     };
     Some(format!(
         "{}: not sure: in {} of {} repetitions the scheduler's events and the kernel's accounting disagree (by the events {:.0} % of the time on a processor, by the accounting {:.0} %): {without}",
-        result.title(),
+        result.display_title(),
         found.len(),
         kept.len(),
         100.0 * first.by_events,
@@ -371,7 +373,7 @@ fn remarks(
     let counters = (!watched && workers > 1).then(|| {
         format!(
             "{}: the ledger is that of the program that ended last of {}",
-            result.title(),
+            result.display_title(),
             workers
         )
     });

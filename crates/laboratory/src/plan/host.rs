@@ -6,8 +6,8 @@ use crate::clean::settings_left;
 use crate::files::HostFiles;
 use crate::target::Target;
 use diskperf_analysis::statistics::separate::VERDICT_REPETITIONS_MIN;
-use diskperf_battery::suite::Needs;
-use diskperf_battery::{Job, Medium, Suite};
+use diskperf_battery::suite::TargetNeeds;
+use diskperf_battery::{Medium, Suite, SuiteJob};
 use diskperf_models::LaboratoryError;
 use diskperf_models::plan::bare_names::BareNames;
 use diskperf_models::plan::workload::{
@@ -16,7 +16,7 @@ use diskperf_models::plan::workload::{
 use diskperf_models::plan::{NO_BLOCK_NULL, files_bytes, job_file, leave_out};
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
-use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
+use diskperf_timeline::{CacheMode, Experiment, SizeChoice, SummaryStatistic, Workload};
 
 /// Plan of one run on real storage.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(super) fn plan(
 ) -> Result<Vec<HostPlan>, LaboratoryError> {
     check_rights(experiment)?;
     check_destroyed(experiment)?;
-    if experiment.drives.is_some() {
+    if experiment.drive_count.is_some() {
         return Err(LaboratoryError::request(
             "--drives applies to modelled systems, which list their drives: on real storage, give each with --on, and --together",
         ));
@@ -62,7 +62,7 @@ pub(super) fn plan(
         .iter()
         .map(|path| Target::inspect(path, experiment))
         .collect::<Result<Vec<_>, _>>()?;
-    if experiment.together {
+    if experiment.runs_targets_together {
         check_together(&targets)?;
         return Ok(vec![plan_run(experiment, targets)?]);
     }
@@ -76,12 +76,12 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if is_root() {
         return Ok(());
     }
-    if experiment.fresh.is_some() {
+    if experiment.fresh_filesystem.is_some() {
         return Err(LaboratoryError::request(
             "--fresh needs root, since it makes and mounts a file system: use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory",
         ));
     }
-    if experiment.drop_all_caches {
+    if experiment.drops_all_caches {
         return Err(LaboratoryError::request(
             "--drop-caches needs root, since it drops the caches of the whole machine: use sudo, or omit it: diskperf always drops the pages of its own files",
         ));
@@ -141,7 +141,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
             let ground = ground::of_job_file(&targets);
             job_file::suite(text, (&ground, &HostFiles), experiment)?
         }
-        Workload::Replay(of) => ground::replayed(of, &targets, experiment.cache)?,
+        Workload::Replay(of) => ground::replayed(of, &targets, experiment.cache_mode)?,
         workload => (suite(workload, medium, &HostFiles)?, Vec::new()),
     };
     let settings = BareNames::of_programs(&suite).settings(&experiment.settings)?;
@@ -150,8 +150,8 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
         ..experiment.clone()
     };
     check_programs_alone(&experiment.settings)?;
-    let until_steady = experiment.until_steady.is_some();
-    let repetitions = experiment.repetitions.filter(|_| !until_steady);
+    let until_steady = experiment.steady_rule.is_some();
+    let repetitions = experiment.repetition_count.filter(|_| !until_steady);
     let discarded = note_on_discarded(&suite, repetitions);
     let mut fitted = area::fit(&mut suite, (&targets, experiment));
     fitted.extend(diskperf_models::plan::area::fit_rounds(
@@ -161,7 +161,7 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     let mut suite = stated(suite, experiment)?;
     fitted.extend(direct::choose(&mut suite, &targets, experiment));
     // One statistic on real storage: what a table prints is what a comparison is of.
-    suite.protocol.statistic = Statistic::Median;
+    suite.default_protocol.statistic = SummaryStatistic::Median;
     let typed = targets.iter().map(|target| target.typed.clone()).collect();
     let mut notes = settings_left(targets.iter().map(|target| &target.place));
     notes.extend(same_filesystem(experiment));
@@ -169,11 +169,11 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     notes.extend(fitted);
     notes.extend(told);
     let mut own = of_one_run(experiment, typed, &suite);
-    own.cache = diskperf_models::plan::direct::of_run(&suite, own.cache);
+    own.cache_mode = diskperf_models::plan::direct::of_run(&suite, own.cache_mode);
     let mut plan = HostPlan {
         fresh: fresh(experiment, &suite, medium)?,
         other: experiment
-            .other
+            .second_target
             .as_deref()
             .map(|path| other(path, experiment))
             .transpose()?,
@@ -198,9 +198,9 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
 /// needs, even if the repetitions agree. The programs of a suite would take minutes.
 fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
-    let protocol = &mut suite.protocol;
+    let protocol = &mut suite.default_protocol;
     if !is_kept && protocol.stop_below_share.take().is_some() {
-        protocol.repetitions = VERDICT_REPETITIONS_MIN as u32 + protocol.discarded;
+        protocol.repetition_count = VERDICT_REPETITIONS_MIN as u32 + protocol.discarded_count;
     }
 }
 
@@ -211,7 +211,7 @@ fn fresh(
     suite: &Suite,
     medium: Medium,
 ) -> Result<Vec<FreshSpec>, LaboratoryError> {
-    let Some(text) = &experiment.fresh else {
+    let Some(text) = &experiment.fresh_filesystem else {
         return Ok(Vec::new());
     };
     let spec: FreshSpec = text.parse().map_err(LaboratoryError::request)?;
@@ -226,7 +226,7 @@ fn fresh(
         return Ok(vec![spec]);
     }
     // The largest blocks first, then the smallest.
-    let sizes = spec.kind.block_sizes();
+    let sizes = spec.filesystem_kind.block_sizes();
     let (largest, smallest) = (sizes.iter().max().copied(), sizes.iter().min().copied());
     let mut wanted: Vec<u64> = largest.into_iter().chain(smallest).collect();
     wanted.dedup();
@@ -252,7 +252,7 @@ fn other(path: &std::path::Path, experiment: &Experiment) -> Result<Target, Labo
 
 /// Returns a note if "another file system" is in fact the same one.
 fn same_filesystem(experiment: &Experiment) -> Vec<String> {
-    let other = experiment.other.as_deref().into_iter();
+    let other = experiment.second_target.as_deref().into_iter();
     let same = other.flat_map(|other| {
         let targets = experiment.targets.iter();
         targets
@@ -270,58 +270,70 @@ fn same_filesystem(experiment: &Experiment) -> Vec<String> {
 
 impl HostPlan {
     /// Returns the reason why a job cannot run on this target; `None` if it can.
-    fn obstacle(&self, job: &Job) -> Option<String> {
+    fn obstacle(&self, job: &SuiteJob) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
-        match job.needs(target.medium) {
-            Needs::OtherMedium if job.program.is_of_block_null() => Some(NO_BLOCK_NULL.to_owned()),
-            Needs::OtherMedium => Some(match target.medium {
+        match job.target_needs(target.medium) {
+            TargetNeeds::MediumOfOtherKind if job.program.reads_block_null() => {
+                Some(NO_BLOCK_NULL.to_owned())
+            }
+            TargetNeeds::MediumOfOtherKind => Some(match target.medium {
                 Medium::Device => format!("it reads a file, and {name} is a device"),
                 Medium::Directory | Medium::File => {
                     format!("it reads a block device, and {name} is none: give one with --on")
                 }
             }),
-            Needs::OtherFilesystem if self.other.is_none() => Some(
+            TargetNeeds::SecondFilesystem if self.other.is_none() => Some(
                 "it copies to another file system: name a directory there with --other DIR"
                     .to_owned(),
             ),
-            Needs::Writing => {
+            TargetNeeds::WritableTarget => {
                 let target = self.targets.iter().find(|target| !target.writable());
                 target
                     .map(Target::why_not_written)
                     .or_else(|| self.direct_obstacle(job))
             }
-            Needs::OtherFilesystem | Needs::Nothing => self.direct_obstacle(job),
+            TargetNeeds::SecondFilesystem | TargetNeeds::NoSpecialTarget => {
+                self.direct_obstacle(job)
+            }
         }
     }
 
     /// Returns the reason why a job's O_DIRECT calls cannot work here; `None` if they can or it
     /// makes none. A fresh file system is tested when its files are opened.
-    fn direct_obstacle(&self, job: &Job) -> Option<String> {
-        if job.program.cache_mode(self.experiment.cache) != CacheMode::Direct
-            || !job.program.touches_target()
+    fn direct_obstacle(&self, job: &SuiteJob) -> Option<String> {
+        if job.program.cache_mode_for(self.experiment.cache_mode) != CacheMode::Direct
+            || !job.program.accesses_target()
         {
             return None;
         }
-        let size_bytes = match self.experiment.size {
-            SizeChoice::Bytes(size_bytes) => size_bytes,
-            SizeChoice::Auto => self.smallest_size(job),
+        let size_bytes = match self.experiment.size_choice {
+            SizeChoice::SizeBytes(size_bytes) => size_bytes,
+            SizeChoice::AutomaticSize => self.smallest_size(job),
         };
         let unit_bytes = job.program.unit_bytes(size_bytes);
         let targets = self.targets.iter().filter(|_| self.fresh.is_empty());
-        let other = self.other.iter().filter(|_| job.program.needs_other());
+        let other = self
+            .other
+            .iter()
+            .filter(|_| job.program.needs_second_target());
         targets
             .chain(other)
             .find_map(|target| target.direct_obstacle(unit_bytes))
     }
 
     fn check_precondition(&self) -> Result<(), LaboratoryError> {
-        let Some(job) = self.suite.jobs().find(|job| job.area_times.is_some()) else {
+        let Some(job) = self
+            .suite
+            .iter_jobs()
+            .find(|job| job.area_pass_count.is_some())
+        else {
             return Ok(());
         };
         let mut targets = self.targets.iter();
-        let kept =
-            targets.find(|target| job.needs(target.medium) == Needs::Writing && !target.writable());
+        let kept = targets.find(|target| {
+            job.target_needs(target.medium) == TargetNeeds::WritableTarget && !target.writable()
+        });
         match kept {
             None => Ok(()),
             Some(target) => Err(LaboratoryError::Request(format!(
@@ -336,7 +348,7 @@ impl HostPlan {
     /// must run.
     fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
-        let obstacle = |job: &Job| self.obstacle(job);
+        let obstacle = |job: &SuiteJob| self.obstacle(job);
         let (kept, left_out) = leave_out((&name, &self.target_name()), steps, obstacle)?;
         self.suite.steps = kept;
         self.notes.extend(left_out);
@@ -350,7 +362,7 @@ impl HostPlan {
         }
         let known: Vec<_> = self
             .suite
-            .jobs()
+            .iter_jobs()
             .map(|job| job.program.parameter_values())
             .collect();
         let has = |name: &&str| known.iter().any(|values| values.contains_key(*name));
@@ -365,12 +377,15 @@ impl HostPlan {
     }
 
     fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for job in self.suite.jobs() {
-            match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => {
-                    job.program.check(job.own_bytes().unwrap_or(size_bytes))?;
+        for job in self.suite.iter_jobs() {
+            match self.experiment.size_choice {
+                SizeChoice::SizeBytes(size_bytes) => {
+                    job.program
+                        .check_parameters(job.own_size_bytes().unwrap_or(size_bytes))?;
                 }
-                SizeChoice::Auto => job.program.check(self.smallest_size(job))?,
+                SizeChoice::AutomaticSize => {
+                    job.program.check_parameters(self.smallest_size(job))?
+                }
             }
         }
         Ok(())
@@ -392,15 +407,15 @@ impl HostPlan {
     fn find_room(&self) -> Result<(), LaboratoryError> {
         let remedy = &self.room_remedy();
         for target in &self.targets {
-            match self.experiment.size {
-                SizeChoice::Bytes(size_bytes) => {
+            match self.experiment.size_choice {
+                SizeChoice::SizeBytes(size_bytes) => {
                     target.check_room(self.files_bytes(size_bytes), remedy)?;
                 }
-                SizeChoice::Auto if self.is_said() => {
+                SizeChoice::AutomaticSize if self.is_said() => {
                     target.check_room(self.files_bytes(0), remedy)?;
                 }
-                SizeChoice::Auto => {
-                    let jobs = self.suite.jobs();
+                SizeChoice::AutomaticSize => {
+                    let jobs = self.suite.iter_jobs();
                     let smallest = jobs
                         .map(|job| job.program.file_bytes(self.smallest_size(job)))
                         .max();
@@ -413,14 +428,14 @@ impl HostPlan {
 
     /// Reports whether all jobs set the amount that they transfer.
     pub(crate) fn is_said(&self) -> bool {
-        self.suite.jobs().all(|job| job.size_bytes.is_some())
+        self.suite.iter_jobs().all(|job| job.size_bytes.is_some())
     }
 
     /// Returns the bytes that all files of the suite take on each target. Programs that name the
     /// same file share it; files of other programs lie beside it until the end.
     pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
         let medium = self.targets[0].medium;
-        files_bytes(self.suite.jobs(), medium, |job| {
+        files_bytes(self.suite.iter_jobs(), medium, |job| {
             let size_bytes = job.size_bytes.unwrap_or(size_bytes);
             let program = &job.program;
             (program.file_name(), program.file_bytes(size_bytes))
@@ -429,8 +444,8 @@ impl HostPlan {
 
     /// Returns the smallest amount that a job transfers if a pilot finds its size: 8 MB in whole
     /// calls, or less on a smaller file or device.
-    pub(crate) fn smallest_size(&self, job: &Job) -> u64 {
-        if let Some(size_bytes) = job.own_bytes() {
+    pub(crate) fn smallest_size(&self, job: &SuiteJob) -> u64 {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return size_bytes;
         }
         let call_bytes = job.program.call_bytes();
@@ -439,7 +454,7 @@ impl HostPlan {
             .iter()
             .filter(|target| target.medium != Medium::Directory);
         let room_bytes = there.map(Target::room_bytes).min().unwrap_or(u64::MAX);
-        let (mut wanted, _) = job.program.sizes_bytes();
+        let (mut wanted, _) = job.program.default_size_bytes_range();
         while wanted > call_bytes && job.program.file_bytes(wanted) > room_bytes {
             wanted /= 2;
         }

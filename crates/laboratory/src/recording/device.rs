@@ -4,10 +4,12 @@
 use super::{Place, Trace, failed};
 use diskperf_analysis::recorded::Observed;
 use diskperf_models::LaboratoryError;
-use diskperf_system::host::block_events::{BlockEventsError, BlockStream, Listened, POLL_EVERY};
+use diskperf_system::host::block_events::{
+    BlockEventsError, BlockRequestStream, POLL_INTERVAL, RecordedDisk,
+};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_system::host::process_cpu_time;
-use diskperf_timeline::{Nanoseconds, printable_line};
+use diskperf_timeline::{Nanoseconds, escape_unprintable_line};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +28,7 @@ pub struct Asked {
 pub struct Ready {
     asked: Asked,
     place: Place,
-    stream: BlockStream,
+    stream: BlockRequestStream,
     names: Vec<String>,
     notes: Vec<String>,
 }
@@ -43,9 +45,10 @@ impl Ready {
         let place = Place::open_anywhere(output, force)?;
         let (listened, mut notes) = listened(&asked.target)?;
         let names = listened.iter().map(|(name, _)| name.clone()).collect();
-        let disks: Vec<Listened> = listened.into_iter().map(|(_, one)| one).collect();
+        let disks: Vec<RecordedDisk> = listened.into_iter().map(|(_, one)| one).collect();
         notes.extend(on_itself(output, &disks));
-        let stream = BlockStream::of(&disks).map_err(|error| refused(&asked.target, &error))?;
+        let stream = BlockRequestStream::record_disks(&disks)
+            .map_err(|error| refused(&asked.target, &error))?;
         Ok(Self {
             asked,
             place,
@@ -76,7 +79,7 @@ impl Ready {
         };
         let mut trace = self.place.begin()?;
         let began_cpu = process_cpu_time();
-        let at = stream.begin().map_err(LaboratoryError::work)?;
+        let at = stream.begin_recording().map_err(LaboratoryError::work)?;
         let began = Instant::now();
         let write = |error| failed(&path, &error);
         trace.head(&so_far, at).map_err(write)?;
@@ -88,10 +91,10 @@ impl Ready {
                 .map(|lasts| lasts.saturating_sub(began.elapsed()));
             so_far.is_interrupted = stop.load(Ordering::Relaxed);
             if so_far.is_interrupted || left.is_some_and(|left| left.is_zero()) {
-                break stream.end(&mut events);
+                break stream.end_recording(&mut events);
             }
-            std::thread::sleep(left.map_or(POLL_EVERY, |left| left.min(POLL_EVERY)));
-            if let Err(error) = stream.poll(&mut events) {
+            std::thread::sleep(left.map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL)));
+            if let Err(error) = stream.poll_events(&mut events) {
                 break Err(error);
             }
             trace.tell(&events).map_err(write)?;
@@ -109,7 +112,7 @@ impl Ready {
         let lost = so_far.lost_note();
         so_far.notes.extend(lost);
         let outcome = outcome.and_then(|at| {
-            stream.close()?;
+            stream.remove_instance()?;
             Ok(at)
         });
         match outcome {
@@ -145,7 +148,7 @@ impl Trace {
     }
 }
 
-type Named = (String, Listened);
+type Named = (String, RecordedDisk);
 
 fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError> {
     let name = target.display();
@@ -157,7 +160,13 @@ fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError>
     let whole = |disks: Vec<BlockDevice>| -> Vec<Named> {
         let of = |disk: BlockDevice| {
             let sectors = None;
-            (disk.name().to_owned(), Listened { disk, sectors })
+            (
+                disk.name().to_owned(),
+                RecordedDisk {
+                    disk,
+                    partition_sectors: sectors,
+                },
+            )
         };
         disks.into_iter().map(of).collect()
     };
@@ -170,7 +179,7 @@ fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError>
         )
     };
     if !status.file_type().is_block_device() {
-        let disks = BlockDevice::queues_under(target).map_err(LaboratoryError::request)?;
+        let disks = BlockDevice::request_queues_under(target).map_err(LaboratoryError::request)?;
         let found = whole(disks);
         if found.is_empty() {
             return Err(LaboratoryError::Request(format!(
@@ -188,13 +197,26 @@ fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError>
     {
         let sectors = Some((first, device.size_bytes() / 512));
         let name = device.name().to_owned();
-        return Ok((vec![(name, Listened { disk, sectors })], Vec::new()));
+        return Ok((
+            vec![(
+                name,
+                RecordedDisk {
+                    disk,
+                    partition_sectors: sectors,
+                },
+            )],
+            Vec::new(),
+        ));
     }
     if has_queue(&device) {
         return Ok((whole(vec![device]), Vec::new()));
     }
     // A device that is made of others: requests are theirs.
-    let found = whole(device.own_queues().map_err(LaboratoryError::request)?);
+    let found = whole(
+        device
+            .request_queues_of_device()
+            .map_err(LaboratoryError::request)?,
+    );
     let note = format!(
         "{} has no request queue of its own; {}",
         device.name(),
@@ -204,20 +226,20 @@ fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError>
 }
 
 fn has_queue(disk: &BlockDevice) -> bool {
-    disk.sysfs().join("mq").exists()
+    disk.sysfs_path().join("mq").exists()
 }
 
 /// Returns a warning if the recording is written to a disk that it records.
-fn on_itself(output: &Path, listened: &[Listened]) -> Option<String> {
+fn on_itself(output: &Path, listened: &[RecordedDisk]) -> Option<String> {
     let folder = match output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let below = BlockDevice::queues_under(folder).unwrap_or_default();
+    let below = BlockDevice::request_queues_under(folder).unwrap_or_default();
     let same = listened.iter().find(|one| below.contains(&one.disk))?;
     Some(format!(
         "the trace is written to {}, the recorded device: it contains its own writes",
-        printable_line(same.disk.name())
+        escape_unprintable_line(same.disk.name())
     ))
 }
 

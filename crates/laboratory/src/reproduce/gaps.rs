@@ -208,18 +208,18 @@ fn job(asking: &Asking<'_>, case: &Case) -> Result<Job, LaboratoryError> {
     // What is tried is the case, whatever else is set.
     let all = asking.under(own);
     let computer = Arc::new(Computer::read(asking.catalogue, SYSTEM, &all)?);
-    let mut program = Program::named("read_files").expect("the battery has read_files");
+    let mut program = Program::from_name("read_files").expect("the battery has read_files");
     for (key, value) in [
         ("file_bytes", case.load.file_bytes),
         ("churn", case.load.churn),
     ] {
         program
-            .set(key, &value.to_string())
+            .set_parameter(key, &value.to_string())
             .expect("read_files has these");
     }
     Ok(Job {
         protocol: Protocol {
-            repetitions: 2,
+            repetition_count: 2,
             ..THREE_RUNS
         },
         ..Job::of(computer, program, case.load.size_bytes, asking.seed)

@@ -1,8 +1,8 @@
 //! Programs on many modelled machines in parallel, one machine on each thread.
 
 use diskperf_battery::{Medium, Program};
-use diskperf_machine::Budget;
-use diskperf_machine::specification::Specification;
+use diskperf_machine::RunBudget;
+use diskperf_machine::specification::MachineSpecification;
 use diskperf_models::LaboratoryError;
 use diskperf_models::crew::{Watched, lock};
 use diskperf_models::measured::Task;
@@ -70,13 +70,13 @@ type Key = (Arc<str>, String);
 /// and programs have equal results and are run once.
 pub(crate) struct Workshop<'a> {
     crew: Watched<'a>,
-    budget: Budget,
+    budget: RunBudget,
     known: Mutex<BTreeMap<Key, Vec<Figure>>>,
 }
 
 impl<'a> Workshop<'a> {
     /// Creates an executor of jobs without results.
-    pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
+    pub(crate) fn new(crew: Watched<'a>, budget: RunBudget) -> Self {
         Self {
             crew,
             budget,
@@ -122,7 +122,7 @@ fn keys(jobs: &[Job]) -> Vec<Key> {
 impl Job {
     /// Text of the machine's specification, without its name.
     fn machine(&self) -> Arc<str> {
-        let unnamed = Specification {
+        let unnamed = MachineSpecification {
             name: String::new(),
             ..self.computer.specification.clone()
         };
@@ -169,7 +169,7 @@ impl Job {
     /// Builds the machine and runs the programs on it.
     pub(crate) fn run(
         &self,
-        budget: Budget,
+        budget: RunBudget,
         stop: &Arc<AtomicBool>,
     ) -> Result<Vec<Figure>, LaboratoryError> {
         let usage = Usage {
@@ -195,29 +195,29 @@ impl Job {
         let task = Task {
             title: program.name(),
             program,
-            cache: program.cache_mode(asked),
+            cache: program.cache_mode_for(asked),
             size_bytes: self.size_bytes,
             drive: None,
             fails_alone: false,
         };
         let mut before = Counts::of(bench);
         let mut kept = repeat_unobserved(bench, (task, self.protocol), |one| {
-            if one.discarded {
+            if one.is_discarded {
                 before = Counts::of(bench);
             }
             true
         })?;
-        kept.retain(|one| !one.discarded);
+        kept.retain(|one| !one.is_discarded);
         let spent = Counts::of(bench).since(&before);
         Ok(Figure {
             kb_per_s: middle(&kept, Repetition::kb_per_s),
-            elapsed_s: middle(&kept, |repetition| repetition.elapsed().0 as f64 / 1e9),
+            elapsed_s: middle(&kept, |repetition| repetition.elapsed_time().0 as f64 / 1e9),
             cpu_percent: middle(&kept, Repetition::cpu_percent),
             user_s: middle(&kept, |repetition| {
-                repetition.total(|worker| worker.user.0) as f64 / 1e9
+                repetition.sum_over_workers(|worker| worker.user_cpu_time.0) as f64 / 1e9
             }),
             system_s: middle(&kept, |repetition| {
-                repetition.total(|worker| worker.system.0) as f64 / 1e9
+                repetition.sum_over_workers(|worker| worker.system_cpu_time.0) as f64 / 1e9
             }),
             requests: spent.requests,
             missed: spent.missed,

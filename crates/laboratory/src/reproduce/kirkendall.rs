@@ -77,9 +77,9 @@ pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, Laborato
 }
 
 fn seqread((layer, call_bytes): Read) -> Result<Program, LaboratoryError> {
-    let mut program = Program::named("seqread").expect("the battery has seqread");
+    let mut program = Program::from_name("seqread").expect("the battery has seqread");
     for (key, value) in [("layer", layer), ("call_bytes", &call_bytes.to_string())] {
-        let set = program.set(key, value);
+        let set = program.set_parameter(key, value);
         set.map_err(|error| LaboratoryError::Request(error.to_string()))?;
     }
     Ok(program)

@@ -65,7 +65,7 @@ impl Setup {
     ) -> Result<Computer, LaboratoryError> {
         let filesystem = Setting {
             path: "filesystem".to_owned(),
-            text: self.filesystem.clone(),
+            value_text: self.filesystem.clone(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
         Computer::read(catalogue, &self.target, &all)
@@ -82,7 +82,7 @@ impl Place {
         // `8K/1K`: the block size names the catalogue's file system.
         let filesystem = cell.filesystem.as_deref()?.split('/').next()?;
         let program = cell.test.clone()?;
-        Program::named(&program)?;
+        Program::from_name(&program)?;
         Some(Self {
             setup: Setup {
                 target: cell.full_target()?,
@@ -97,8 +97,8 @@ impl Place {
 /// Returns the programs of the suite in the order of running, up to the last requested one. Later
 /// programs have no effect on it.
 fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
-    let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
-    let mut programs: Vec<Program> = suite.programs().cloned().collect();
+    let suite = Suite::from_name("ffs83", Medium::Directory).expect("the battery has ffs83");
+    let mut programs: Vec<Program> = suite.iter_programs().cloned().collect();
     let asked = |program: &Program| {
         places
             .iter()
@@ -178,7 +178,7 @@ fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError>
 /// Returns the number of seeds that the figure of one drive is averaged over. Two drives are
 /// averaged over phases instead.
 fn seeds(computer: &Computer, drives: u32) -> u32 {
-    match drives < 2 && computer.specification.loses_data() {
+    match drives < 2 && computer.specification.may_lose_data() {
         true => SEEDS,
         false => 1,
     }

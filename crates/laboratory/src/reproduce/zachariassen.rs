@@ -249,9 +249,9 @@ impl Row {
             true => self.partitions[0].1 * SECTOR_BYTES,
             false => BIGFILE_BYTES,
         };
-        let mut program = Program::named("copy").expect("the battery copies");
-        program.set("destination", self.destination)?;
-        program.set("call_bytes", &call_bytes.to_string())?;
+        let mut program = Program::from_name("copy").expect("the battery copies");
+        program.set_parameter("destination", self.destination)?;
+        program.set_parameter("call_bytes", &call_bytes.to_string())?;
         Ok(Job {
             other: self.destination == "other",
             ..asking.job(target, &own, program, size_bytes)?
@@ -327,8 +327,8 @@ impl Command {
                 if target.contains("rimfire") {
                     own.extend(fsck_cache(cell));
                 }
-                let mut program = Program::named("fsck").expect("the battery has fsck");
-                program.set("checkers", &checkers.to_string())?;
+                let mut program = Program::from_name("fsck").expect("the battery has fsck");
+                program.set_parameter("checkers", &checkers.to_string())?;
                 (program, partitions)
             }
             Self::DumpRestore { from_eagle } => {
@@ -338,9 +338,9 @@ impl Command {
                 } else {
                     own.push(partitions_setting(&[F, D]));
                 }
-                let program = Program::named("dump_restore");
+                let program = Program::from_name("dump_restore");
                 let mut program = program.expect("the battery has dump_restore");
-                program.set("destination", "other")?;
+                program.set_parameter("destination", "other")?;
                 (program, 1)
             }
         };

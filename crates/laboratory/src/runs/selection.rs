@@ -67,7 +67,7 @@ fn plain(target: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskperf_timeline::{RunState, World};
+    use diskperf_timeline::{MeasuredWorld, RunState};
 
     fn heading(id: &str, suite: &str, target: &str, label: Option<&str>) -> RunHeading {
         RunHeading {
@@ -76,7 +76,7 @@ mod tests {
             suite: suite.to_owned(),
             target: target.to_owned(),
             places: Vec::new(),
-            world: World::Host,
+            world: MeasuredWorld::Host,
             label: label.map(str::to_owned),
             state: RunState::Finished,
             results: 1,

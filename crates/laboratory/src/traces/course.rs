@@ -3,7 +3,7 @@
 
 use super::facts::{asked, round};
 use super::{Asked, Far, Opened};
-use diskperf_battery::replay::{Requests, Trace};
+use diskperf_battery::replay::{ReplayTrace, RequestIterator};
 use diskperf_blocktrace::Record;
 use diskperf_blocktrace::transform::{Round, Scale};
 use diskperf_models::LaboratoryError;
@@ -71,8 +71,8 @@ impl TraceFiles {
     }
 }
 
-impl Trace for TraceFiles {
-    fn requests(&self) -> Requests {
+impl ReplayTrace for TraceFiles {
+    fn read_requests(&self) -> RequestIterator {
         let (sender, receiver) = sync_channel(HELD_AHEAD);
         let (full, is_full) = channel();
         let files = self.clone();

@@ -32,13 +32,13 @@ pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryErr
         ..replay.clone()
     };
     let held = facts(&reading)?;
-    if let Some(kept) = &replay.held
+    if let Some(kept) = &replay.trace_facts
         && !kept.is_same_trace(&held)
     {
         return Err(changed(kept, &held));
     }
     Ok(TraceReplay {
-        held: Some(held),
+        trace_facts: Some(held),
         ..reading
     })
 }
@@ -91,13 +91,13 @@ fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
 pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
     let TraceReading {
         form,
-        columns,
+        column_names: columns,
         time_unit,
-        partial,
+        allows_partial: partial,
         window_ns,
-        device,
+        device_name: device,
         round_to_bytes: _,
-    } = &replay.reading;
+    } = &replay.trace_reading;
     Ok(Asked {
         files: replay.files.clone(),
         options: ReadOptions {
@@ -124,7 +124,7 @@ fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, 
 ///
 /// Returns an error for a sector size that no device has.
 pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryError> {
-    let Some(sector_bytes) = replay.reading.round_to_bytes else {
+    let Some(sector_bytes) = replay.trace_reading.round_to_bytes else {
         return Ok(None);
     };
     match Round::takes(sector_bytes) {
@@ -208,7 +208,7 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     let (mut found, round) = (Found::default(), round(replay)?);
     opened.each(&AtomicBool::new(false), |record, _| {
         let whole = round.map_or(*record, |round| round.apply(*record));
-        found.facts.rounded += u64::from(whole != *record);
+        found.facts.rounded_request_count += u64::from(whole != *record);
         found.add(&whole);
         Ok(())
     })?;
@@ -223,9 +223,9 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     let files = files.into_iter().map(Hashed::finish);
     Ok(TraceFacts {
         files: files.collect::<Result<_, _>>()?,
-        form: form.name().to_owned(),
-        out_of_order: notices.out_of_order,
-        is_cut: notices.is_cut,
+        trace_format: form.name().to_owned(),
+        out_of_order_count: notices.out_of_order,
+        is_truncated: notices.is_cut,
         ..found.finish(form)
     })
 }
@@ -252,7 +252,7 @@ impl Default for Kind {
         Self {
             requests: 0,
             bytes: 0,
-            response: LatencyRecorder::growing(),
+            response: LatencyRecorder::new_growing(),
         }
     }
 }
@@ -275,35 +275,35 @@ impl Found {
         kind.requests += 1;
         kind.bytes = kind.bytes.saturating_add(record.length_bytes);
         if let Some(response_ns) = record.response_ns() {
-            kind.response.record(Nanoseconds(response_ns));
-            self.facts.completed += 1;
+            kind.response.record_latency(Nanoseconds(response_ns));
+            self.facts.completed_count += 1;
         }
         self.devices.insert(record.device);
         let begins_ns = *self.begins_ns.get_or_insert(record.issued_ns);
         let since_ns = record.issued_ns.saturating_sub(begins_ns);
         let facts = &mut self.facts;
-        facts.lasts_ns = facts.lasts_ns.max(since_ns);
-        facts.failed += u64::from(record.errno != 0);
-        facts.fua_writes += u64::from(record.fua && record.operation == Operation::Write);
+        facts.duration_ns = facts.duration_ns.max(since_ns);
+        facts.failed_count += u64::from(record.errno != 0);
+        facts.fua_write_count += u64::from(record.fua && record.operation == Operation::Write);
         if record.operation == Operation::Flush {
             return;
         }
-        facts.of_no_bytes += u64::from(record.length_bytes == 0);
+        facts.empty_request_count += u64::from(record.length_bytes == 0);
         match record.offset_bytes.checked_add(record.length_bytes) {
-            Some(end) => facts.highest_bytes = facts.highest_bytes.max(end),
+            Some(end) => facts.end_offset_bytes_max = facts.end_offset_bytes_max.max(end),
             None => self.is_endless = true,
         }
         match record.operation {
             Operation::Read | Operation::Write => {
-                facts.largest_bytes = facts.largest_bytes.max(record.length_bytes);
+                facts.transfer_bytes_max = facts.transfer_bytes_max.max(record.length_bytes);
                 // What is of no bytes is left out, wherever it lies.
                 if record.length_bytes > 0 {
                     self.bits |= record.offset_bytes | record.length_bytes;
                 }
             }
             Operation::Discard => {
-                let longest = facts.longest_discard_bytes.max(record.length_bytes);
-                facts.longest_discard_bytes = longest;
+                let longest = facts.discard_bytes_max.max(record.length_bytes);
+                facts.discard_bytes_max = longest;
             }
             Operation::Flush | Operation::WriteZeroes => {}
         }
@@ -345,7 +345,7 @@ impl Found {
         let moved = self.kinds.iter().map(|kind| kind.bytes);
         let moved = moved.fold(0, u64::saturating_add);
         if self.is_endless
-            || self.facts.highest_bytes > ADDRESSED_BYTES_MAX
+            || self.facts.end_offset_bytes_max > ADDRESSED_BYTES_MAX
             || moved > ADDRESSED_BYTES_MAX
         {
             return refused(
@@ -353,7 +353,7 @@ impl Found {
                     .to_owned(),
             );
         }
-        if self.facts.lasts_ns > LONGEST_NS {
+        if self.facts.duration_ns > LONGEST_NS {
             return refused(
                 "the trace lasts for more than 36 years: a clock in it is wrong".to_owned(),
             );
@@ -363,9 +363,9 @@ impl Found {
 
     fn finish(self, form: Form) -> TraceFacts {
         let kinds = self.kinds.map(|kind| TraceOperation {
-            requests: kind.requests,
+            request_count: kind.requests,
             bytes: kind.bytes,
-            response: kind.response.histogram(),
+            response_times: kind.response.to_histogram(),
         });
         let [read, write, flush, discard, write_zeroes] = kinds;
         let longest = LONGEST_UNIT_BYTES.trailing_zeros();
@@ -375,9 +375,9 @@ impl Found {
             flush,
             discard,
             write_zeroes,
-            devices: self.devices.len() as u64,
+            device_count: self.devices.len() as u64,
             // Without `wait` version 2 of fio's logs is an order alone.
-            has_times: form != Form::FioIolog2 || self.facts.lasts_ns > 0,
+            has_times: form != Form::FioIolog2 || self.facts.duration_ns > 0,
             unit_bytes: 1 << self.bits.trailing_zeros().min(longest),
             ..self.facts
         }

@@ -3,7 +3,7 @@
 use super::Far;
 use diskperf_diagnostics::input;
 use diskperf_models::LaboratoryError;
-use diskperf_system::host::input::is_readable;
+use diskperf_system::host::input::is_input_readable;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -153,7 +153,7 @@ impl Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.check_stop()?;
-        while self.may_wait && !is_readable(&self.file, HEARD_WITHIN)? {
+        while self.may_wait && !is_input_readable(&self.file, HEARD_WITHIN)? {
             self.check_stop()?;
         }
         let bytes = self.file.read(buffer)?;

@@ -17,13 +17,13 @@ use diskperf_analysis::statistics::median;
 use diskperf_analysis::tuning::{
     Figures, Goal, Key, Method, Outcome, Places, Samples, Searched, Tuned, Visit,
 };
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_models::LaboratoryError;
 use diskperf_models::tune::over::Over;
 use diskperf_models::tune::point::{call_p99_ms, calls};
 use diskperf_models::tune::with_job_file;
 use diskperf_models::{Event, Observer};
-use diskperf_system::host::Clock;
+use diskperf_system::host::CallClock;
 use diskperf_timeline::units::MIB;
 use diskperf_timeline::{
     CacheMode, Experiment, ProgramResult, Repetition, Setting, SizeChoice, Workload,
@@ -90,9 +90,9 @@ pub fn tune_host(
         overs: &overs,
         varied: &varied,
         recorder: Recorder::of_leftovers(store),
-        size: search.experiment.size,
+        size: search.experiment.size_choice,
         settings: DeviceSettings::default(),
-        clock: Clock::calibrated(),
+        clock: CallClock::new_calibrated(),
         drives: None,
         left: Vec::new(),
         points: BTreeMap::new(),
@@ -126,7 +126,7 @@ struct Rounds<'a> {
     recorder: Recorder,
     size: SizeChoice,
     settings: DeviceSettings,
-    clock: Clock,
+    clock: CallClock,
     drives: Option<Drives>,
     left: Vec<String>,
     /// Measurements by the point's indices of values; `None` for the target with its current
@@ -155,14 +155,14 @@ impl Rounds<'_> {
         self.own = own.map(|key| key.own(fixed, &self.settings)).collect();
         // A pilot, which also warms up.
         let first = self.measure(None)?;
-        self.programs = first.iter().map(ProgramResult::key).collect();
+        self.programs = first.iter().map(ProgramResult::result_key).collect();
         self.sizes = first.iter().map(|result| result.size_bytes).collect();
         let is_said = matches!(
             self.search.experiment.workload,
             Workload::JobFile(_) | Workload::Replay(_)
         );
-        if let (SizeChoice::Auto, [one], false) = (self.size, &self.sizes[..], is_said) {
-            self.size = SizeChoice::Bytes(*one);
+        if let (SizeChoice::AutomaticSize, [one], false) = (self.size, &self.sizes[..], is_said) {
+            self.size = SizeChoice::SizeBytes(*one);
         }
         let places = self.keys().into_iter().map(|key| key.today_place);
         self.today = places.collect();
@@ -170,7 +170,7 @@ impl Rounds<'_> {
         if self.today.is_none() {
             order.push(None);
         }
-        let mut random = Streams::new(self.search.experiment.seed).stream("tune");
+        let mut random = RandomStreams::new(self.search.experiment.seed).named_stream("tune");
         let rounds = self.search.repetitions as usize + 1;
         let mut done = 0;
         for round in 0..rounds {
@@ -287,8 +287,8 @@ impl Rounds<'_> {
                     experiment.settings.push(Setting::new(path, value));
                 }
                 Varied::Direct => match value == "1" {
-                    true => experiment.cache = CacheMode::Direct,
-                    false => experiment.through_cache = true,
+                    true => experiment.cache_mode = CacheMode::Direct,
+                    false => experiment.passes_cache = true,
                 },
                 Varied::ReadAhead => read_ahead = keys::read_ahead(value)?,
                 Varied::Device(key) => self.settings.set(*key, value)?,
@@ -336,8 +336,8 @@ impl Rounds<'_> {
     fn experiment(&self) -> Experiment {
         Experiment {
             targets: vec![self.search.target.clone()],
-            size: self.size,
-            repetitions: Some(1),
+            size_choice: self.size,
+            repetition_count: Some(1),
             ..self.search.experiment.clone()
         }
     }
@@ -444,9 +444,9 @@ fn is_of_the_point(error: &LaboratoryError) -> bool {
     }
 }
 
-fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
+fn shuffle(order: &mut [Option<Places>], random: &mut RandomStream) {
     for place in (1..order.len()).rev() {
-        order.swap(place, random.below(place as u64 + 1) as usize);
+        order.swap(place, random.draw_below(place as u64 + 1) as usize);
     }
 }
 
@@ -457,7 +457,7 @@ fn summed(repetitions: &[Repetition]) -> Figures {
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();
     let cpu = |one: &Repetition| {
         let mib = one.payload_bytes() as f64 / MIB as f64;
-        one.total(|worker| worker.cpu.0) as f64 / 1e6 / mib
+        one.sum_over_workers(|worker| worker.cpu_time.0) as f64 / 1e6 / mib
     };
     let costs: Vec<f64> = repetitions.iter().map(cpu).collect();
     Figures {

@@ -2,7 +2,7 @@
 //! distance, the use of the file system, the sequence and size of calls, and the share of writes.
 
 use super::workload::{Part, Workload};
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use diskperf_timeline::units::{MIB, format_size};
 
 const CYLINDERS: u64 = 620;
@@ -19,25 +19,25 @@ const TREE_BYTES: u64 = 12 * MIB;
 pub fn drawn(seed: u64, count: usize) -> Vec<Workload> {
     (0..count)
         .map(|number| {
-            let mut stream = Streams::new(seed).stream(&format!("workload {number}"));
+            let mut stream = RandomStreams::new(seed).named_stream(&format!("workload {number}"));
             workload(&mut stream, number)
         })
         .collect()
 }
 
-fn pick<'a, T: ?Sized>(stream: &mut Stream, of: &[&'a T]) -> &'a T {
-    of[stream.below(of.len() as u64) as usize]
+fn pick<'a, T: ?Sized>(stream: &mut RandomStream, of: &[&'a T]) -> &'a T {
+    of[stream.draw_below(of.len() as u64) as usize]
 }
 
-fn workload(stream: &mut Stream, number: usize) -> Workload {
-    let raw = stream.chance(0.5);
-    let volumes = 1 + stream.below(3);
+fn workload(stream: &mut RandomStream, number: usize) -> Workload {
+    let raw = stream.draw_with_probability(0.5);
+    let volumes = 1 + stream.draw_below(3);
     let slot = CYLINDERS / volumes;
     let mut partitions = Vec::new();
     let mut parts = Vec::new();
     let mut names = Vec::new();
     for volume in 0..volumes {
-        let cylinder = volume * slot + stream.below(slot - PARTITION_CYLINDERS);
+        let cylinder = volume * slot + stream.draw_below(slot - PARTITION_CYLINDERS);
         let sectors = PARTITION_CYLINDERS * CYLINDER_SECTORS;
         partitions.push(format!("[{cylinder}, {sectors}]"));
         let (part, name) = part(stream, raw);
@@ -62,43 +62,43 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
     }
 }
 
-fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
+fn part(stream: &mut RandomStream, raw: bool) -> (Part, String) {
     let think_ns = *pick(stream, &[&"0", &"0", &"2000000", &"10000000"]);
-    let (mut part, mut name) = match stream.below(10) {
+    let (mut part, mut name) = match stream.draw_below(10) {
         0..=2 => sequential(stream, raw),
         3..=4 => scan(stream, raw),
         5..=7 => random(stream),
         8 if raw => copied(stream),
         8 => fsck(stream),
-        _ => match stream.chance(0.5) {
+        _ => match stream.draw_with_probability(0.5) {
             true => copied(stream),
             false => rewritten(stream),
         },
     };
     if think_ns != "0" {
         part.program
-            .set("think_ns", think_ns)
+            .set_parameter("think_ns", think_ns)
             .expect("it is a number");
         name += &format!(" thinking {} ms", think_ns.trim_end_matches("000000"));
     }
     (part, name)
 }
 
-fn call_bytes(stream: &mut Stream, raw: bool) -> &'static str {
+fn call_bytes(stream: &mut RandomStream, raw: bool) -> &'static str {
     match raw {
         true => pick(stream, &["2048", "4096", "8192", "16384", "34304", "65536"]),
         false => pick(stream, &["1024", "4096", "8192", "16384"]),
     }
 }
 
-fn sequential(stream: &mut Stream, raw: bool) -> (Part, String) {
+fn sequential(stream: &mut RandomStream, raw: bool) -> (Part, String) {
     let call_bytes = call_bytes(stream, raw);
     let parameters = [("call_bytes", call_bytes), ("destination", "null")];
     let part = Part::new("copy", SEQUENCE_BYTES, &parameters);
     (part, format!("read by {call_bytes}"))
 }
 
-fn scan(stream: &mut Stream, raw: bool) -> (Part, String) {
+fn scan(stream: &mut RandomStream, raw: bool) -> (Part, String) {
     let call_bytes = call_bytes(stream, raw);
     let readers = *pick(stream, &[&"2", &"3", &"4"]);
     let areas = *pick(stream, &[&"same", &"different"]);
@@ -114,7 +114,7 @@ fn scan(stream: &mut Stream, raw: bool) -> (Part, String) {
     (part, name)
 }
 
-fn random(stream: &mut Stream) -> (Part, String) {
+fn random(stream: &mut RandomStream) -> (Part, String) {
     let (sizes, mean_bytes) = *pick(
         stream,
         &[
@@ -145,21 +145,21 @@ fn random(stream: &mut Stream) -> (Part, String) {
     (part, name)
 }
 
-fn copied(stream: &mut Stream) -> (Part, String) {
+fn copied(stream: &mut RandomStream) -> (Part, String) {
     let call_bytes = *pick(stream, &[&"8192", &"16384", &"34304"]);
     let parameters = [("call_bytes", call_bytes), ("destination", "same")];
     let part = Part::new("copy", SEQUENCE_BYTES / 2, &parameters);
     (part, format!("copied by {call_bytes}"))
 }
 
-fn rewritten(stream: &mut Stream) -> (Part, String) {
+fn rewritten(stream: &mut RandomStream) -> (Part, String) {
     let call_bytes = *pick(stream, &[&"4096", &"8192", &"16384"]);
     let parameters = [("call_bytes", call_bytes)];
     let part = Part::new("rewrite_8192", SEQUENCE_BYTES / 2, &parameters);
     (part, format!("written over by {call_bytes}"))
 }
 
-fn fsck(stream: &mut Stream) -> (Part, String) {
+fn fsck(stream: &mut RandomStream) -> (Part, String) {
     let checkers = *pick(stream, &[&"1", &"2"]);
     let parameters = [("checkers", checkers), ("offset_ms", "1000")];
     let part = Part::new("fsck", TREE_BYTES, &parameters);

@@ -1,6 +1,6 @@
 //! Fixed settings of one workload. Each setting that can have an effect runs once.
 
-use super::{CacheStatistics, Chooser, Hint, Policies, Policy, Rig, Took, Workload};
+use super::{CachePolicy, CacheStatistics, Chooser, Hint, Policies, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 
 /// Read-ahead distances of the search, in sectors: those of Zachariassen 1987 and some in between.
@@ -57,7 +57,7 @@ impl Fixed {
     /// Returns the errors of [`Rig::run`].
     pub fn by_class(
         &mut self,
-        (policy, took): (Policy, Took),
+        (policy, took): (CachePolicy, Took),
     ) -> Result<(Policies, Took), LaboratoryError> {
         let seconds = took.counted_s(self.workload());
         let start = ([policy; Hint::ALL.len()], (seconds, took));
@@ -95,12 +95,12 @@ pub(super) fn descend<T: Copy>(
 }
 
 /// Policies that differ from the given one in one bit or in the distance.
-fn steps(policy: Policy) -> Vec<Policy> {
-    let all = Policy::all(&DISTANCES).into_iter();
+fn steps(policy: CachePolicy) -> Vec<CachePolicy> {
+    let all = CachePolicy::all_effective(&DISTANCES).into_iter();
     all.filter(|other| {
         let (mut one, mut other) = (policy, *other);
-        let distance = usize::from(one.ahead_sectors != other.ahead_sectors);
-        let bits = one.bits().into_iter().zip(other.bits());
+        let distance = usize::from(one.read_ahead_sectors != other.read_ahead_sectors);
+        let bits = one.named_bits().into_iter().zip(other.named_bits());
         let bits = bits.filter(|((_, one), (_, other))| **one != **other);
         bits.count() + distance == 1
     })
@@ -109,12 +109,12 @@ fn steps(policy: Policy) -> Vec<Policy> {
 
 /// Reduces policies to the parts that can have an effect in a run with these statistics.
 fn effective(policies: Policies, seen: &[CacheStatistics; 3]) -> Policies {
-    let writes = seen.iter().any(|class| class.writes > 0);
-    let choices = seen.iter().any(|class| class.choices > 0);
-    let mut shows = policies.map(|policy| policy.effective(writes, choices));
+    let writes = seen.iter().any(|class| class.write_count > 0);
+    let choices = seen.iter().any(|class| class.policy_choice_count > 0);
+    let mut shows = policies.map(|policy| policy.without_ineffective_bits(writes, choices));
     for (policy, class) in shows.iter_mut().zip(seen) {
-        if class.reads + class.writes == 0 {
-            *policy = Policy::default();
+        if class.read_count + class.write_count == 0 {
+            *policy = CachePolicy::default();
         }
     }
     shows

@@ -11,8 +11,8 @@ use crate::rig::Rig as _;
 use diskperf_battery::Medium;
 use diskperf_catalogue::Catalogue;
 use diskperf_machine::parts;
-use diskperf_machine::parts::vme::Caching;
-use diskperf_machine::specification::{Software, Specification};
+use diskperf_machine::parts::vme::CachingScheme;
+use diskperf_machine::specification::{MachineSpecification, Software};
 use diskperf_timeline::CacheMode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ impl Rig {
     ) -> Result<Self, LaboratoryError> {
         let computer = Computer::read(catalogue, SYSTEM, &settings(&workload.settings)?)?;
         for part in workload.phases.iter().flatten() {
-            part.program.check(part.size_bytes)?;
+            part.program.check_parameters(part.size_bytes)?;
         }
         Ok(Self {
             workload: workload.clone(),
@@ -74,7 +74,7 @@ impl Rig {
                 *pass += self.phase(&bench, phase)?;
             }
         }
-        let &[(_, seen)] = &bench.machine.caches()[..] else {
+        let &[(_, seen)] = &bench.machine.controller_cache_statistics()[..] else {
             panic!("the Rimfire's is the only cache")
         };
         Ok(Took { passes_s, seen })
@@ -90,7 +90,7 @@ impl Rig {
         let tasks = (0..).zip(parts).map(|(volume, part)| Task {
             title: "a workload",
             program: &part.program,
-            cache: part.program.cache_mode(asked),
+            cache: part.program.cache_mode_for(asked),
             size_bytes: part.size_bytes,
             drive: Some(volume),
             fails_alone: false,
@@ -98,21 +98,21 @@ impl Rig {
         let assignments = bench.assignments(&tasks.collect::<Vec<_>>());
         let moved: Vec<_> = assignments.iter().map(|_| Arc::default()).collect();
         let repetitions = bench.run((&assignments, &moved), &mut Nobody)?;
-        Ok(together(&repetitions).elapsed().seconds())
+        Ok(together(&repetitions).elapsed_time().seconds())
     }
 }
 
-fn choose(specification: &mut Specification, chooser: Chooser) {
+fn choose(specification: &mut MachineSpecification, chooser: Chooser) {
     let Software::Unix(unix) = &mut specification.software else {
         panic!("a Sun runs UNIX")
     };
     let mut attached = unix.attachments.iter_mut();
-    let config = attached.find_map(|attachment| match &mut attachment.part {
-        parts::Part::Vme(part) => Some(&mut part.controller),
+    let config = attached.find_map(|attachment| match &mut attachment.controller_part {
+        parts::ControllerSpecification::Vme(part) => Some(&mut part.controller),
         _ => None,
     });
     let config = config.expect("the Rimfire is a controller for the VMEbus");
-    let Caching::Sectors {
+    let CachingScheme::SectorCache {
         policies, adaptive, ..
     } = &mut config.caching
     else {

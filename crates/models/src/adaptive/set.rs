@@ -1,7 +1,7 @@
 //! Comparison of several workloads, each with every setting.
 
 use super::fixed::descend;
-use super::{Chooser, Fixed, Hint, Policies, Policy, Rig, Took, Workload};
+use super::{CachePolicy, Chooser, Fixed, Hint, Policies, Rig, Took, Workload};
 use crate::crew::{Alone, Crew, lock, results};
 use crate::error::LaboratoryError;
 use diskperf_catalogue::Catalogue;
@@ -14,7 +14,7 @@ pub struct Row {
     /// Elapsed times of the workload with the adaptive controller.
     pub adaptive: Took,
     /// Best setting that is the same for all access classes, with its times.
-    pub best: (Policy, Took),
+    pub best: (CachePolicy, Took),
     /// Best settings by access class and their times, found by a search from the best common
     /// setting.
     pub by_class: (Policies, Took),
@@ -34,7 +34,7 @@ pub struct Set {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverAll {
     /// Best setting that is the same for all access classes.
-    pub policy: Policy,
+    pub policy: CachePolicy,
     /// Geometric mean of the setting's times divided by those of the adaptive controller. It
     /// exceeds 1 if the controller is faster.
     pub ratio: f64,
@@ -50,10 +50,10 @@ impl Row {
     /// # Errors
     ///
     /// Returns the errors of [`Rig::run`].
-    pub fn new(rig: Rig, policies: &[Policy]) -> Result<Self, LaboratoryError> {
+    pub fn new(rig: Rig, policies: &[CachePolicy]) -> Result<Self, LaboratoryError> {
         let adaptive = rig.run(Chooser::Controller)?;
         let mut fixed = Fixed::new(rig);
-        let mut best: Option<(Policy, Took)> = None;
+        let mut best: Option<(CachePolicy, Took)> = None;
         for policy in policies {
             let took = fixed.took(same(*policy))?;
             let seconds = |took: &Took| took.counted_s(fixed.workload());
@@ -94,7 +94,7 @@ impl Row {
     }
 }
 
-fn same(policy: Policy) -> Policies {
+fn same(policy: CachePolicy) -> Policies {
     [policy; Hint::ALL.len()]
 }
 
@@ -108,7 +108,7 @@ impl Set {
     pub fn run(
         catalogue: &Catalogue,
         workloads: &[Workload],
-        policies: &[Policy],
+        policies: &[CachePolicy],
         (crew, stop): (&dyn Crew, &Arc<AtomicBool>),
         progress: &(dyn Fn(&Row) + Sync),
     ) -> Result<Self, LaboratoryError> {
@@ -153,7 +153,7 @@ impl Set {
 
 impl OverAll {
     /// Finds the setting with the smallest geometric mean of all workloads' times.
-    fn find(rows: &mut [Row], policies: &[Policy]) -> Result<Self, LaboratoryError> {
+    fn find(rows: &mut [Row], policies: &[CachePolicy]) -> Result<Self, LaboratoryError> {
         let mut best: Option<Self> = None;
         for policy in policies {
             let ratio = ratio(rows, same(*policy), &Alone)?;

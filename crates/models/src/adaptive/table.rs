@@ -1,6 +1,6 @@
 //! Page with the comparison of adaptive and fixed settings.
 
-use super::{OverAll, Policies, Policy, Row, Set, Took};
+use super::{CachePolicy, OverAll, Policies, Row, Set, Took};
 use std::fmt::Write;
 
 /// Introductory text of the page with the comparison.
@@ -89,9 +89,9 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn text(policy: &Policy) -> String {
-    let bits = policy.text().replace('|', "\\|");
-    format!("{bits} {}", policy.ahead_sectors)
+fn text(policy: &CachePolicy) -> String {
+    let bits = policy.format_bits().replace('|', "\\|");
+    format!("{bits} {}", policy.read_ahead_sectors)
 }
 
 fn by_class(policies: &Policies) -> String {

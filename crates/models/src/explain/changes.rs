@@ -53,7 +53,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
             || change
                 .settings
                 .iter()
-                .any(|setting| values.text(&setting.path).as_deref() != Some(&*setting.text))
+                .any(|setting| values.text(&setting.path).as_deref() != Some(&*setting.value_text))
     });
     all
 }

@@ -58,7 +58,7 @@ fn on_computers(
     let requests = requests(ends, (a, b));
     let apart = parts(ends, &requests, (a, b), means)?;
     let same = same_repetitions(ends, (a, b), means)?;
-    let jobs = ends.a.0.suite.jobs();
+    let jobs = ends.a.0.suite.iter_jobs();
     let mut found = Vec::new();
     for (number, (job, (a, b))) in jobs.zip(a.iter().zip(b)).enumerate() {
         let same = same.as_ref().map_or(b, |all| &all[number]);
@@ -94,9 +94,9 @@ fn on_computers(
 /// numbers differ.
 fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Requests>> {
     let same_drives = ends.a.0.drives == ends.b.0.drives;
-    let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
+    let jobs = ends.a.0.suite.iter_jobs().zip(a.iter().zip(b));
     let requests = jobs.map(|(job, (a, b))| {
-        let lasts = same_drives && job.program.lasts().is_some();
+        let lasts = same_drives && job.program.duration_max().is_some();
         Requests::if_unlike(a.requests, b.requests).filter(|_| lasts)
     });
     requests.collect()
@@ -142,7 +142,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     let programs = |subject: &Subject| -> Vec<(String, u64)> {
         let plan = &subject.plan;
         plan.suite
-            .jobs()
+            .iter_jobs()
             .map(|job| (title(job), plan.size(job)))
             .collect()
     };
@@ -155,7 +155,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
             unlike(&of_a, &of_b)
         )));
     }
-    let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
+    let mut jobs = a.plan.suite.iter_jobs().zip(b.plan.suite.iter_jobs());
     if let Some((one, other)) = jobs.find(|(one, other)| one.program != other.program) {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran {} with different settings, so its times cannot be compared: {}; give two runs of the same programs",
@@ -179,7 +179,8 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
         )));
     }
     let (one, other) = (&a.plan, &b.plan);
-    if one.experiment.cache != other.experiment.cache || one.suite.protocol != other.suite.protocol
+    if one.experiment.cache_mode != other.experiment.cache_mode
+        || one.suite.default_protocol != other.suite.default_protocol
     {
         return Err(LaboratoryError::Request(format!(
             "{} and {} ran under different conditions: caches or repetitions differ; give two runs with the same options",

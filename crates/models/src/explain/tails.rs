@@ -12,7 +12,7 @@ use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
 use crate::plan::ModelPlan;
 use diskperf_analysis::explanation::tail::{self, Tail, TailCheck, TailRerun, Way};
-use diskperf_battery::Job;
+use diskperf_battery::SuiteJob;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
 
@@ -116,7 +116,7 @@ fn without(
             .collect::<Vec<_>>()
     };
     let all: Vec<_> = wanted.iter().enumerate().flat_map(of_program).collect();
-    let jobs: Vec<(Job, bool)> = (plan.suite.jobs().zip(base))
+    let jobs: Vec<(SuiteJob, bool)> = (plan.suite.iter_jobs().zip(base))
         .map(|(own, outcome)| {
             let same = moments::job(plan, computer, own, outcome);
             let same_moments = same.is_some();

@@ -20,13 +20,16 @@ pub struct Counts {
 impl Counts {
     /// Reads the current counters of a machine.
     pub fn of(bench: &Bench) -> Self {
-        let drives = bench.machine.statistics().drives;
-        let (processor, _) = bench.machine.processor_busy();
+        let drives = bench.machine.statistics().drive_statistics;
+        let (processor, _) = bench.machine.processor_busy_times();
         Self {
-            requests: drives.iter().map(|drive| drive.requests).sum(),
-            missed: drives.iter().map(|drive| drive.missed).sum(),
+            requests: drives.iter().map(|drive| drive.request_count).sum(),
+            missed: drives
+                .iter()
+                .map(|drive| drive.missed_revolution_count)
+                .sum(),
             processor: Nanoseconds(processor.0),
-            driver: Nanoseconds(bench.machine.driver_busy().0),
+            driver: Nanoseconds(bench.machine.driver_busy_time().0),
         }
     }
 

@@ -15,13 +15,13 @@ use crate::job_file::parse;
 use crate::plan::times;
 use crate::rig::ONCE;
 use areas::Layout;
-use diskperf_battery::{Job, MadeBy, Program, Step, Suite};
+use diskperf_battery::{FileMaker, Program, Suite, SuiteJob, SuiteStep};
 use diskperf_catalogue::Component;
 use diskperf_fio::job::Engine;
 use diskperf_fio::plan::{self, FileSize};
 use diskperf_fio::{self as fio, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
-use diskperf_timeline::{Experiment, JobText, SizeChoice};
+use diskperf_timeline::{Experiment, JobFileText, SizeChoice};
 pub use ground::{Ground, RESERVE_BYTES};
 use makers::{existing, made_by_others};
 use notes::{notes_of, notes_of_sections};
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 /// Converts the jobs of a job file to steps. Returns them with the remarks for readers.
 pub fn suite(
-    text: &JobText,
+    text: &JobFileText,
     (ground, files): (&Ground, &dyn Files),
     experiment: &Experiment,
 ) -> Result<(Suite, Vec<String>), LaboratoryError> {
@@ -39,7 +39,7 @@ pub fn suite(
     iolog::require_apart(&file, files)?;
     let mut told = notes_of(&file);
     told.extend(ground.fill(&mut file));
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<SuiteStep> = Vec::new();
     let places = places(&file);
     let layout = Layout::new(&file, ground.room_bytes);
     told.extend(layout.note());
@@ -53,14 +53,20 @@ pub fn suite(
             starts: &starts,
         };
         let (job, notes) = job((&file, number), (ground, files), state)?;
-        of_sections.extend(notes.into_iter().map(|note| (job.name().to_owned(), note)));
-        steps.resize_with(steps.len().max(place + 1), || Step { jobs: Vec::new() });
-        steps[place].jobs.push(job);
+        of_sections.extend(
+            notes
+                .into_iter()
+                .map(|note| (job.display_name().to_owned(), note)),
+        );
+        steps.resize_with(steps.len().max(place + 1), || SuiteStep {
+            parallel_jobs: Vec::new(),
+        });
+        steps[place].parallel_jobs.push(job);
     }
     told.extend(notes_of_sections(&of_sections));
     let suite = Suite {
         name: text.name.clone(),
-        protocol: text.protocol.unwrap_or(ONCE),
+        default_protocol: text.protocol.unwrap_or(ONCE),
         steps,
     };
     Ok((suite, told))
@@ -78,7 +84,7 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
 
 struct FileState<'a> {
     existing: &'a BTreeMap<String, FileSize>,
-    made: &'a BTreeMap<String, MadeBy>,
+    made: &'a BTreeMap<String, FileMaker>,
     starts: &'a BTreeMap<String, u64>,
 }
 
@@ -87,7 +93,7 @@ fn job(
     (file, number): (&JobFile, usize),
     (ground, files): (&Ground, &dyn Files),
     state: FileState<'_>,
-) -> Result<(Job, Vec<String>), LaboratoryError> {
+) -> Result<(SuiteJob, Vec<String>), LaboratoryError> {
     let FileState {
         existing,
         made,
@@ -99,15 +105,15 @@ fn job(
     let (fitted, changed) = ground.fitted(section);
     let mut script = iolog::read(section, files)?;
     if let (Some(script), Some(_)) = (&mut script, ground.direct) {
-        script.leave_out_trims();
+        script.remove_trims();
     }
     let program = match script {
-        Some(script) => Program::of_fio_log(&fitted, script, existing),
-        None => Program::of_fio_job(&fitted, existing, made, starts),
+        Some(script) => Program::from_fio_log(&fitted, script, existing),
+        None => Program::from_fio_job(&fitted, existing, made, starts),
     };
     let program = program.map_err(|errors| with_warnings(errors, file))?;
     let shortened = ground.shortened(section, existing);
-    let notes = program.notes().into_iter().chain(changed);
+    let notes = program.program_notes().into_iter().chain(changed);
     let notes = notes.chain(shortened).collect();
     // What globals say below it is not of this section.
     let globals = file
@@ -115,27 +121,27 @@ fn job(
         .iter()
         .filter(|(key, _)| section.says(key));
     let options = globals.chain(&section.options_as_written).cloned();
-    let job = Job {
-        name: Some(name(file, number)),
-        size_bytes: program.usual_bytes(),
-        protocol: None,
-        area_times: None,
+    let job = SuiteJob {
+        job_name: Some(name(file, number)),
+        size_bytes: program.default_size_bytes(),
+        own_protocol: None,
+        area_pass_count: None,
         program,
-        options: options.collect(),
-        distinguishing: Vec::new(),
-        row: number as u32,
+        fio_options: options.collect(),
+        distinguishing_parameters: Vec::new(),
+        table_row: number as u32,
         size_group: number as u32,
     };
     Ok((job, notes))
 }
 
 /// Describes the plan of a job file, step by step. The text is empty if the file is faulty.
-pub fn describe(text: &JobText, ground: &Ground) -> String {
+pub fn describe(text: &JobFileText, ground: &Ground) -> String {
     let Ok(mut file) = parse(text) else {
         return String::new();
     };
     ground.fill(&mut file);
-    let runs = text.protocol.unwrap_or(ONCE).repetitions;
+    let runs = text.protocol.unwrap_or(ONCE).repetition_count;
     let places = places(&file);
     let layout = Layout::new(&file, ground.room_bytes);
     let existing = existing(&file, (ground, &layout));
@@ -252,7 +258,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
 
 /// Verifies that no option of the run sets something that the job file determines.
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
-    if experiment.size != SizeChoice::Auto {
+    if experiment.size_choice != SizeChoice::AutomaticSize {
         return Err(LaboratoryError::request(
             "--size: each job of the file says how much it moves; change `size` there",
         ));
@@ -343,7 +349,12 @@ mod tests {
     fn steps(text: &str) -> Vec<Vec<String>> {
         let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
         let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
-        let names = |step: &Step| step.jobs.iter().map(|job| job.name().to_owned()).collect();
+        let names = |step: &SuiteStep| {
+            step.parallel_jobs
+                .iter()
+                .map(|job| job.display_name().to_owned())
+                .collect()
+        };
         suite.steps.iter().map(names).collect()
     }
 
@@ -458,7 +469,7 @@ mod tests {
                 ..anywhere()
             };
             let (suite, _) = suite(&text, (&ground, &NoFiles), &Experiment::default()).unwrap();
-            let sizes: Vec<_> = suite.jobs().map(|job| job.size_bytes).collect();
+            let sizes: Vec<_> = suite.iter_jobs().map(|job| job.size_bytes).collect();
             assert_eq!(sizes, [Some(bytes)], "{options}");
         }
     }
@@ -468,7 +479,7 @@ mod tests {
         let text = "[global]\nbs=8k\nsize=1m\n[a]\nrw=randread\n[global]\niodepth=4\n[b]\nbs=4k\n";
         let text = of_text(("x.fio", text), &[], &Surroundings::default()).unwrap();
         let (suite, _) = suite(&text, (&anywhere(), &NoFiles), &Experiment::default()).unwrap();
-        let said: Vec<_> = suite.jobs().map(Job::values).collect();
+        let said: Vec<_> = suite.iter_jobs().map(SuiteJob::parameter_values).collect();
         let pairs = |values: &BTreeMap<String, String>| {
             let pairs = values.iter().map(|(key, value)| format!("{key}={value}"));
             pairs.collect::<Vec<_>>().join(" ")

@@ -14,9 +14,9 @@ use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::model::computer::Computer;
 use crate::model::load_catalogue;
-use diskperf_battery::{Job, Medium, Needs, Program, Suite};
+use diskperf_battery::{Medium, Program, Suite, SuiteJob, TargetNeeds};
 use diskperf_catalogue::{Catalogue, Component, Setting};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub struct ModelPlan {
     /// Whether the requested size is rounded to whole calls.
     pub whole_calls: bool,
     /// Budget of all machines of the run together.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// Whether the requests to storage are reported to the observer, for a recording.
     pub record: bool,
     /// Remarks for readers: omitted steps and the reasons.
@@ -65,19 +65,19 @@ pub struct ModelPlan {
 /// Verifies that no option is set that a modelled system does not support. `alone` means that the
 /// experiment has no other target.
 pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
-    if experiment.together {
+    if experiment.runs_targets_together {
         return Err(LaboratoryError::request(
             "--together applies to real storage; the drives of a modelled system run a program at once with --drives 2",
         ));
     }
     let useless = [
         (
-            experiment.other.is_some(),
+            experiment.second_target.is_some(),
             "--other",
             "a modelled system copies to the next of its own drives",
         ),
         (
-            experiment.fresh.is_some(),
+            experiment.fresh_filesystem.is_some(),
             "--fresh",
             "a modelled system's file systems always are",
         ),
@@ -102,7 +102,7 @@ pub fn plan(
     files: &dyn Files,
 ) -> Result<ModelPlan, LaboratoryError> {
     let name = target.to_string_lossy().into_owned();
-    let catalogue = load_catalogue(experiment.catalogue.as_deref())?;
+    let catalogue = load_catalogue(experiment.catalogue_path.as_deref())?;
     check_name(&catalogue, &name, target)?;
     plan_on((experiment, files), (&catalogue, name), Manner::Run)
 }
@@ -127,7 +127,12 @@ pub fn plan_of_point(
         (catalogue, name.to_owned()),
         Manner::Point,
     )?;
-    match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
+    match plan
+        .suite
+        .steps
+        .iter()
+        .find(|step| step.parallel_jobs.len() > 1)
+    {
         None => Ok(plan),
         Some(step) => Err(LaboratoryError::Request(format!(
             "{} run at the same time, and a search needs programs that run one after the other",
@@ -151,7 +156,7 @@ fn plan_on(
     let workload = &experiment.workload;
     let settings = of_system(experiment);
     let plain = match workload {
-        Workload::Usual => usual_suite((catalogue, &name), &settings)?,
+        Workload::DefaultSuite => usual_suite((catalogue, &name), &settings)?,
         _ => suite(workload, Medium::Directory, files)?,
     };
     if matches!(workload, Workload::JobFile(_)) {
@@ -161,21 +166,21 @@ fn plan_on(
     let computers = match manner {
         Manner::Run => computers(catalogue, &name, &asked, &settings)?,
         Manner::Point => {
-            let programs = asked.programs();
+            let programs = asked.iter_programs();
             vec![Computer::read_for(catalogue, &name, &settings, programs)?]
         }
     };
     let medium = computers[0].medium();
     let (suite, notes) = suite_of(plain, &computers[0], (experiment, files))?;
     let usual_bytes = size::usual_bytes(&computers[0]);
-    let drives = drives(&computers[0], experiment.drives)?;
+    let drives = drives(&computers[0], experiment.drive_count)?;
     let mut own = of_one_run(experiment, vec![name.clone().into()], &suite);
     if medium == Medium::Device
-        && (manner == Manner::Point || has_no_other_way(&suite, &computers[0], own.cache))
+        && (manner == Manner::Point || has_no_other_way(&suite, &computers[0], own.cache_mode))
     {
-        own.cache = CacheMode::Direct;
+        own.cache_mode = CacheMode::Direct;
     }
-    own.cache = direct::of_run(&suite, own.cache);
+    own.cache_mode = direct::of_run(&suite, own.cache_mode);
     let plan = ModelPlan {
         budget: budget::of_run(experiment, &suite),
         experiment: own,
@@ -185,21 +190,21 @@ fn plan_on(
         catalogue: catalogue.clone(),
         computers,
         drives,
-        size_bytes: match experiment.size {
-            SizeChoice::Auto => usual_bytes,
-            SizeChoice::Bytes(bytes) => bytes,
+        size_bytes: match experiment.size_choice {
+            SizeChoice::AutomaticSize => usual_bytes,
+            SizeChoice::SizeBytes(bytes) => bytes,
         },
-        usual_sizes_halved: (experiment.size == SizeChoice::Auto).then_some(0),
+        usual_sizes_halved: (experiment.size_choice == SizeChoice::AutomaticSize).then_some(0),
         whole_calls: manner == Manner::Point,
         record: false,
         notes,
     };
-    plan.made_to_fit(experiment.size)
+    plan.made_to_fit(experiment.size_choice)
 }
 
 fn of_system(experiment: &Experiment) -> Vec<Setting> {
     let all = experiment.settings.iter();
-    let of_system = all.filter(|setting| setting.of_program().is_none());
+    let of_system = all.filter(|setting| setting.program_parameter_name().is_none());
     of_system.cloned().collect()
 }
 
@@ -236,18 +241,18 @@ pub(crate) fn names_of(
 /// Reports whether programs that would use a buffer cache have to bypass it, because a bare modern
 /// drive has none. A request for a warm cache is rejected instead.
 fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
-    let goes_through = |job: &Job| {
+    let goes_through = |job: &SuiteJob| {
         let program = &job.program;
-        program.touches_target()
-            && job.needs(Medium::Device) != Needs::OtherMedium
-            && program.cache_mode(asked) == CacheMode::Cold
+        program.accesses_target()
+            && job.target_needs(Medium::Device) != TargetNeeds::MediumOfOtherKind
+            && program.cache_mode_for(asked) == CacheMode::Cold
     };
-    is_of_today(computer) && suite.jobs().any(goes_through)
+    is_of_today(computer) && suite.iter_jobs().any(goes_through)
 }
 
 fn is_of_today(computer: &Computer) -> bool {
     let drive = &computer.specification.drives[0];
-    drive.disk().is_some() || drive.flash().is_some()
+    drive.disk_specification().is_some() || drive.flash_specification().is_some()
 }
 
 fn suite_of(
@@ -264,7 +269,7 @@ fn suite_of(
         }
         (None, Workload::Replay(of)) => {
             let ground = replay::Ground::modelled(computer);
-            replay::suite(of, (&ground, files), experiment.cache)?
+            replay::suite(of, (&ground, files), experiment.cache_mode)?
         }
         (None, _) => (plain, Vec::new()),
     };
@@ -284,7 +289,7 @@ fn usual_suite(
         return named_suite(RAW_SUITE, Medium::Directory);
     }
     let computer = Computer::read(catalogue, name, settings).ok();
-    let own = computer.map(|computer| suite_on(&computer, &Workload::Usual));
+    let own = computer.map(|computer| suite_on(&computer, &Workload::DefaultSuite));
     let own = own.transpose()?.flatten();
     own.map_or_else(|| named_suite(FILE_SUITE, Medium::Directory), Ok)
 }
@@ -294,13 +299,13 @@ fn usual_suite(
 fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, LaboratoryError> {
     let medium = computer.medium();
     let what = match workload {
-        Workload::Usual => None,
-        Workload::Named(name) => Some(name.as_str()),
+        Workload::DefaultSuite => None,
+        Workload::NamedSuite(name) => Some(name.as_str()),
         Workload::Steps { .. } | Workload::JobFile(_) | Workload::Replay(_) => return Ok(None),
     };
     if computer.is_minix() {
         let name = what.unwrap_or("seqread89");
-        let both = Suite::named_on_both(name);
+        let both = Suite::from_name_on_any_medium(name);
         return both.map_or_else(|| named_suite(name, medium), Ok).map(Some);
     }
     match medium {
@@ -363,7 +368,7 @@ fn computers(
         ]
         .contains(&setting.path.as_str())
     });
-    let own = Computer::read_for(catalogue, name, settings, suite.programs())?;
+    let own = Computer::read_for(catalogue, name, settings, suite.iter_programs())?;
     let ffs = own.filesystem_kind().is_some_and(|(kind, _)| kind == "ffs");
     if suite.name != "ffs83" || said || !ffs {
         return Ok(vec![own]);
@@ -371,7 +376,7 @@ fn computers(
     let with = |filesystem: &&str| {
         let filesystem = Setting {
             path: "filesystem".to_owned(),
-            text: (**filesystem).to_owned(),
+            value_text: (**filesystem).to_owned(),
         };
         let all: Vec<Setting> = [filesystem].into_iter().chain(settings.to_vec()).collect();
         Computer::read(catalogue, name, &all)
@@ -404,10 +409,10 @@ pub fn phase(drives: usize, seed: u64) -> u32 {
 impl ModelPlan {
     fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
         self.leave_out_what_cannot_run()?;
-        if size == SizeChoice::Auto {
+        if size == SizeChoice::AutomaticSize {
             self.shrink_to_room();
         }
-        self.other &= self.suite.programs().any(Program::needs_other);
+        self.other &= self.suite.iter_programs().any(Program::needs_second_target);
         self.check_sizes()?;
         self.check_sectors()?;
         self.note_phase();
@@ -435,7 +440,7 @@ impl ModelPlan {
 
     /// Reads the system with these settings; `None` if that is not possible.
     pub fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
-        let programs = self.suite.programs();
+        let programs = self.suite.iter_programs();
         Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
     }
 
@@ -464,7 +469,11 @@ impl ModelPlan {
 
     /// Adds a note on the replacement for fsync(2) in kernels that do not have it.
     fn note_syncs(&mut self) {
-        if !self.suite.programs().any(Program::syncs_names) {
+        if !self
+            .suite
+            .iter_programs()
+            .any(Program::syncs_directory_entries)
+        {
             return;
         }
         let computer = &self.computers[0];

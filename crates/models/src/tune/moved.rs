@@ -35,7 +35,7 @@ impl Moved {
         catalogue: &Catalogue,
         overs: &[Over],
     ) -> Result<Self, LaboratoryError> {
-        if let SizeChoice::Bytes(bytes) = search.experiment.size {
+        if let SizeChoice::SizeBytes(bytes) = search.experiment.size_choice {
             return Ok(Self::Bytes(bytes));
         }
         let subject = Subject {
@@ -56,13 +56,13 @@ impl Moved {
         if matches!(workload, Workload::JobFile(_) | Workload::Replay(_)) {
             return None;
         }
-        match (self, search.experiment.size) {
-            (_, SizeChoice::Bytes(_)) => None,
-            (Self::AsRun { cache_bytes }, SizeChoice::Auto) => Some(format!(
+        match (self, search.experiment.size_choice) {
+            (_, SizeChoice::SizeBytes(_)) => None,
+            (Self::AsRun { cache_bytes }, SizeChoice::AutomaticSize) => Some(format!(
                 "the programs transfer as much as in `run`{}; --size changes that",
                 held(today, cache_bytes)
             )),
-            (Self::Bytes(bytes), SizeChoice::Auto) => Some(format!(
+            (Self::Bytes(bytes), SizeChoice::AutomaticSize) => Some(format!(
                 "the programs transfer at most {}, and more in `run`; --size changes that",
                 format_size(bytes)
             )),
@@ -99,12 +99,12 @@ fn largest_cache(subject: &Subject<'_>) -> Result<u64, LaboratoryError> {
 /// Names programs whose data the drive's cache may hold as a whole: streams that are read again,
 /// and all writers. Only streams of suites are enlarged to exceed it.
 fn held(today: &ModelPlan, cache_bytes: u64) -> String {
-    let jobs = today.suite.jobs().filter(|job| {
+    let jobs = today.suite.iter_jobs().filter(|job| {
         let moved_bytes = today.moved_bytes(job);
         let values = job.program.parameter_values();
         let writes = values.get("write_share").is_some_and(|share| share != "0");
         let streams = job.program.name() == "sequential";
-        moved_bytes <= cache_bytes && job.program.lasts().is_none() && (streams || writes)
+        moved_bytes <= cache_bytes && job.program.duration_max().is_none() && (streams || writes)
     });
     let titles: Vec<String> = jobs.map(title).collect();
     match titles.is_empty() {

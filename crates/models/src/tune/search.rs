@@ -7,7 +7,7 @@
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::tuning::{EQUAL_SHARE, Places, Searched};
-use diskperf_machine::{Stream, Streams};
+use diskperf_machine::{RandomStream, RandomStreams};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Search space: all combinations of the values of several keys.
@@ -83,12 +83,12 @@ impl Space {
     }
 
     /// Draws points that are spread over all values of each key: a Latin hypercube.
-    fn spread(&self, count: usize, random: &mut Stream) -> Vec<Places> {
+    fn spread(&self, count: usize, random: &mut RandomStream) -> Vec<Places> {
         let mut points = vec![vec![0; self.lengths.len()]; count];
         for (key, length) in self.lengths.iter().enumerate() {
             let mut order: Vec<usize> = (0..count).collect();
             for place in (1..count).rev() {
-                order.swap(place, random.below(place as u64 + 1) as usize);
+                order.swap(place, random.draw_below(place as u64 + 1) as usize);
             }
             for (point, stratum) in points.iter_mut().zip(order) {
                 point[key] = stratum * length / count;
@@ -97,10 +97,10 @@ impl Space {
         points
     }
 
-    fn anywhere(&self, random: &mut Stream) -> Places {
+    fn anywhere(&self, random: &mut RandomStream) -> Places {
         let lengths = self.lengths.iter();
         lengths
-            .map(|length| random.below(*length as u64) as usize)
+            .map(|length| random.draw_below(*length as u64) as usize)
             .collect()
     }
 }
@@ -138,7 +138,7 @@ pub(super) fn search(
         left: budget - screening(budget),
         known: BTreeMap::new(),
         evaluate,
-        random: Streams::new(seed).stream("tune"),
+        random: RandomStreams::new(seed).named_stream("tune"),
     };
     descent.carry_out(budget)
 }
@@ -157,7 +157,7 @@ struct Descent<'a> {
     left: u64,
     known: BTreeMap<Places, Option<f64>>,
     evaluate: &'a mut dyn Evaluate,
-    random: Stream,
+    random: RandomStream,
 }
 
 impl Descent<'_> {

@@ -146,6 +146,10 @@ fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
         fs::write(&path, killed).unwrap();
         fs::write(folder.path().join("runs.sqlite-wal"), &log).unwrap();
         let store = Store::open(&path).unwrap();
-        assert_eq!(store.load(&run.id).unwrap(), run, "{written} pages written");
+        assert_eq!(
+            store.load(&run.run_id).unwrap(),
+            run,
+            "{written} pages written"
+        );
     }
 }

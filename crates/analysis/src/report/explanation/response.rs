@@ -10,8 +10,8 @@ pub(super) fn grid(response: &Response) -> Grid {
     let entries = response.ledger.entries();
     let mut names: Vec<String> = entries.iter().map(|one| stage(one.stage)).collect();
     let figure = |ns: f64| format!("{:.3}", ns / 1e6);
-    let all = entries.iter().map(|one| one.ns);
-    let all: Vec<_> = all.chain([response.ledger.total()]).collect();
+    let all = entries.iter().map(|one| one.duration);
+    let all: Vec<_> = all.chain([response.ledger.total_duration()]).collect();
     let mut each: Vec<String> = all.iter().map(|ns| figure(response.each(*ns))).collect();
     let mut shares: Vec<String> = all.iter().map(|ns| percent(response.share(*ns))).collect();
     // In open loop a response counts from the arrival.
@@ -60,7 +60,7 @@ impl ResponseLine {
             under_way_mean: response.under_way_mean,
             mean_ns: response.mean_ns(),
             before_issue_mean_ns: response.before_issue_ns,
-            total_ns: response.ledger.total().0,
+            total_ns: response.ledger.total_duration().0,
             stages: ledger_lines(response.ledger.entries()),
         }
     }

@@ -27,7 +27,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         Some(ProgramSeries { title, load })
     };
     let courses: Vec<ProgramSeries> = view.rows.iter().filter_map(course).collect();
-    let run = slug(&view.run.id);
+    let run = slug(&view.run.run_id);
     let mut charts = Vec::new();
     for (number, alike) in group_by_rate(&courses).iter().enumerate() {
         let rows = rows(alike, |one| Some(("iops", one.iops)));

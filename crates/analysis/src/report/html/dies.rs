@@ -16,7 +16,7 @@ pub(super) use drawing::figures;
 use super::family::Family;
 use crate::explanation::window;
 use course::FlashSeries;
-use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
+use diskperf_timeline::trace::{DieBusyPeriod, Position, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use stretches::DieSlice;
 
@@ -75,7 +75,7 @@ struct PictureView {
 #[derive(Clone, Debug, PartialEq)]
 enum DieActivities {
     /// Every activity of every die, one by one.
-    Exact(Vec<TracedDie>),
+    Exact(Vec<DieBusyPeriod>),
     /// Main activity of each die in each slice of time.
     Slices(Vec<DieSlice>),
 }
@@ -87,10 +87,10 @@ impl Picture {
         let (opened, ended) = window(trace)?;
         let asked = |flash: &&TracedFlash| {
             let mut own = trace.requests.iter();
-            flash.dies > 0 && own.any(|one| one.drive == flash.drive)
+            flash.die_count > 0 && own.any(|one| one.drive_index == flash.drive_index)
         };
-        let flash = trace.flash.iter().find(asked)?;
-        let sector_bytes = trace.drives.get(flash.drive as usize)?.sector_bytes;
+        let flash = trace.flash_traces.iter().find(asked)?;
+        let sector_bytes = trace.drives.get(flash.drive_index as usize)?.sector_bytes;
         if opened >= ended {
             return None;
         }
@@ -98,14 +98,14 @@ impl Picture {
             trace,
             flash,
             drive: DriveGeometry {
-                number: flash.drive,
-                channels: flash.channels.max(1),
-                dies: flash.dies,
+                number: flash.drive_index,
+                channels: flash.channel_count.max(1),
+                dies: flash.die_count,
                 unit_bytes: flash.unit_bytes,
                 sector_bytes,
                 buffer_units: flash.buffer_units,
-                complete_from: flash.complete_from,
-                left_out: flash.left_out,
+                complete_from: flash.complete_since,
+                left_out: flash.omitted_period_count,
                 opened,
             },
         };
@@ -132,11 +132,11 @@ impl PictureSource<'_> {
     fn die_activities(
         &self,
         (from, until): (Nanoseconds, Nanoseconds),
-    ) -> impl Iterator<Item = &TracedDie> {
-        let kept = self.flash.kept.iter();
-        let drawn = move |one: &&TracedDie| one.until > from && one.from < until;
+    ) -> impl Iterator<Item = &DieBusyPeriod> {
+        let kept = self.flash.recorded_periods.iter();
+        let drawn = move |one: &&DieBusyPeriod| one.busy_end > from && one.busy_start < until;
         kept.filter(drawn)
-            .filter(|one| one.die < self.drive.dies && one.from < one.until)
+            .filter(|one| one.die_index < self.drive.dies && one.busy_start < one.busy_end)
     }
 
     fn count_activities(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
@@ -148,8 +148,8 @@ impl PictureSource<'_> {
         (from, until): (Nanoseconds, Nanoseconds),
     ) -> impl Iterator<Item = &TracedRequest> {
         let own = self.trace.requests.iter();
-        own.filter(move |one| one.drive == self.drive.number)
-            .filter(move |one| one.issued >= from && one.completed() <= until)
+        own.filter(move |one| one.drive_index == self.drive.number)
+            .filter(move |one| one.issued_at >= from && one.completed_at() <= until)
     }
 
     /// Returns the time range of the close-up picture around the request with the longest wait, as
@@ -162,8 +162,8 @@ impl PictureSource<'_> {
         let slowest = self
             .requests((from, ended))
             .max_by_key(|one| longest_wait(one))?;
-        let took = slowest.completed().since(slowest.issued).0;
-        let middle = slowest.issued.0.saturating_add(took / 2);
+        let took = slowest.completed_at().since(slowest.issued_at).0;
+        let middle = slowest.issued_at.0.saturating_add(took / 2);
         let around = |length: u64| {
             let first = middle.saturating_sub(length / 2).max(from.0);
             let last = first.saturating_add(length).min(ended.0);
@@ -197,7 +197,7 @@ impl PictureSource<'_> {
         slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait(one)));
         slowest.truncate(REQUESTS_MAX);
         slowest.retain(|one| longest_wait(one) > 0);
-        slowest.sort_by_key(|one| one.issued);
+        slowest.sort_by_key(|one| one.issued_at);
         PictureView {
             from: time.0,
             until: time.1,
@@ -214,7 +214,9 @@ fn is_wait_stage(stage: Stage) -> bool {
 }
 
 fn longest_wait(request: &TracedRequest) -> u64 {
-    let waits = request.parts().filter(|(stage, ..)| is_wait_stage(*stage));
+    let waits = request
+        .stage_intervals()
+        .filter(|(stage, ..)| is_wait_stage(*stage));
     waits.fold(0, |all, (_, from, until)| {
         all.saturating_add(until.since(from).0)
     })
@@ -222,7 +224,7 @@ fn longest_wait(request: &TracedRequest) -> u64 {
 
 /// Returns the die that a request accesses; `None` for a request without one.
 fn die_of(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
-    match request.position {
+    match request.media_position {
         Some(Position::Flash { channel, die }) => {
             let number = die.saturating_mul(drive.channels).saturating_add(channel);
             (channel < drive.channels && number < drive.dies).then_some(number)

@@ -31,7 +31,7 @@ pub(super) fn run_charts(view: &View<'_>) -> Vec<Chart> {
     let shaped = |(_, row): &(usize, &Row<'_>)| !row.summary.shape.is_steady();
     let rows = view.rows.iter().enumerate().filter(shaped);
     let drawn = rows.filter_map(|(number, row)| {
-        let mut kept = row.result.kept();
+        let mut kept = row.result.kept_repetitions();
         let quantity = kept.clone().next().map(Quantity::primary)?;
         let series = RepetitionSeries {
             name: super::chart_title(view, row),
@@ -42,7 +42,7 @@ pub(super) fn run_charts(view: &View<'_>) -> Vec<Chart> {
             words: row.summary.shape.words(),
             colour: RUN_COLOURS[0],
         };
-        let name = format!("repetitions-{}-{number}", slug(&view.run.id));
+        let name = format!("repetitions-{}-{number}", slug(&view.run.run_id));
         let title = format!("{}: {}", series.name, series.words);
         Some(chart(&name, (title, unit(quantity)), &[series]))
     });

@@ -25,7 +25,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
 /// Returns the ledgers of the last repetition that counts, one for each worker. In a model one
 /// repetition is like any other.
 fn ledgers<'r>(row: &'r Row<'_>) -> Vec<&'r Ledger> {
-    let workers = row.result.kept().last().map(|one| &one.workers);
+    let workers = row.result.kept_repetitions().last().map(|one| &one.workers);
     let workers = workers.into_iter().flatten();
     workers
         .map(|worker: &WorkerMeasure| &worker.ledger)
@@ -38,11 +38,14 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     if ledgers.is_empty() {
         return None;
     }
-    let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+    let total: u64 = ledgers.iter().map(|ledger| ledger.total_duration().0).sum();
     let mut rows = Vec::new();
     let mut until = 0;
     for stage in Stage::ALL {
-        let ns: u64 = ledgers.iter().map(|ledger| ledger.stage(stage).0).sum();
+        let ns: u64 = ledgers
+            .iter()
+            .map(|ledger| ledger.stage_duration(stage).0)
+            .sum();
         if ns > 0 {
             rows.push(step(
                 &words::stage(stage),
@@ -59,7 +62,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
         workers => format!("one repetition, the sum of {workers} workers"),
     };
     let title = super::chart_title(view, row);
-    let name = format!("ledger-{}-{number}", slug(&view.run.id));
+    let name = format!("ledger-{}-{number}", slug(&view.run.run_id));
     let view_of = waterfall(total, rows.len());
     Some(Chart::new(&name, title, rows, view_of).caption(&format!(
         "{} of {of}; the stages add up to it to the nanosecond.",
@@ -157,13 +160,13 @@ fn share_chart(view: &View<'_>) -> Option<Chart> {
     let mut programs = 0;
     for row in &view.rows {
         let ledgers = ledgers(row);
-        let total: u64 = ledgers.iter().map(|ledger| ledger.total().0).sum();
+        let total: u64 = ledgers.iter().map(|ledger| ledger.total_duration().0).sum();
         programs += usize::from(total > 0);
         for (order, family) in Family::ALL.into_iter().enumerate() {
             let entries = ledgers.iter().flat_map(|ledger| ledger.entries());
             let ns: u64 = entries
                 .filter(|entry| Family::from_stage(entry.stage) == family)
-                .map(|entry| entry.ns.0)
+                .map(|entry| entry.duration.0)
                 .sum();
             if ns > 0 {
                 rows.push(json!({
@@ -195,7 +198,7 @@ fn share_chart(view: &View<'_>) -> Option<Chart> {
             },
         }],
     });
-    let name = format!("ledger-{}", slug(&view.run.id));
+    let name = format!("ledger-{}", slug(&view.run.run_id));
     let title = "Shares of the elapsed time".to_owned();
     let chart = Chart::new(&name, title, rows, drawn);
     Some(chart.caption("One repetition of each program.").wide())

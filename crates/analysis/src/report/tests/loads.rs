@@ -56,7 +56,7 @@ fn a_run_of_today() {
 #[test]
 fn a_model_stands_below_the_drive() {
     let mut model = today26("8c01d77a20", "bare-nvme-tlc", 1.7);
-    model.world = World::Model;
+    model.world = MeasuredWorld::Model;
     model.results.truncate(4);
     let both = [today26("3fa85f6457", "/var/tmp", 1.0), model];
     assert_snapshot!(runs(&both, Format::Table, 100), @r"
@@ -412,7 +412,7 @@ fn the_fields_of_the_contract() {
 fn the_csv_of_both_kinds_has_one_heading() {
     let mut both = today26("3fa85f6457", "/var/tmp", 1.0);
     both.results.push(ffs83("", "").results.remove(0));
-    both.results[5].row = 9;
+    both.results[5].table_row = 9;
     let csv = runs(&[both.clone()], Format::Csv, 0).replace("\r\n", "\n");
     let fields: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let at = |name: &str| fields[0].iter().position(|one| *one == name).unwrap();
@@ -461,7 +461,7 @@ fn a_table_has_a_line_for_each_of_thousands_of_programs() {
     one.repetitions.truncate(1);
     let result = |row: u32| ProgramResult {
         program: format!("job{row:04}"),
-        row,
+        table_row: row,
         distinguishing: Vec::new(),
         ..one.clone()
     };

@@ -49,7 +49,7 @@ fn json_keeps_the_contract() {
 #[test]
 fn csv_quotes_what_must_be_quoted() {
     let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
-    one.label = Some("a \"quoted\", name".to_owned());
+    one.user_label = Some("a \"quoted\", name".to_owned());
     one.results[0].notes = vec!["two\nlines".to_owned()];
     let text = runs(&[one], Format::Csv, 0);
     assert!(
@@ -86,7 +86,7 @@ fn csv_of_text_is_no_formula() {
         assert_eq!(csv_field(text), field, "{text:?}");
     }
     let mut one = run_of_one(vec![read(MIB, 100.0, 1.0)]);
-    one.label = Some("=1+1".to_owned());
+    one.user_label = Some("=1+1".to_owned());
     let text = runs(&[one], Format::Csv, 0);
     assert!(text.contains("\r\n3fa85f6457,'=1+1,read,"), "{text}");
 }

@@ -65,7 +65,7 @@ impl Free {
             Until::There => Stage::Seek,
             Until::Passed | Until::Committed => Stage::MediaTransfer,
         };
-        let marked = Time(request.spans.marked().0);
+        let marked = Time(request.spans.marked_until().0);
         request.mark(Stage::ControllerQueue, moment(self.now.max(marked)));
         let over = self.at.max(self.now).max(marked);
         if self.until == Until::Committed {
@@ -92,7 +92,7 @@ impl Arm {
     fn mark_ways(&self, request: &mut Request, over: Time) {
         let stages = [Stage::Seek, Stage::HeadSwitch, Stage::RotationalLatency];
         for (stage, takes) in stages.into_iter().zip(self.ways) {
-            let until = Time(request.spans.marked().0) + takes;
+            let until = Time(request.spans.marked_until().0) + takes;
             request.mark(stage, moment(until.min(over)));
         }
     }
@@ -112,7 +112,11 @@ impl Disk {
         let ends = |at: &mut Time, (stage, takes): (Stage, Time)| {
             *at += takes;
             let until = moment(*at);
-            Some(Span { stage, until }).filter(|_| takes > Time::ZERO)
+            Some(Span {
+                stage,
+                stage_end: until,
+            })
+            .filter(|_| takes > Time::ZERO)
         };
         let mut at = from;
         let spans: Vec<Span> = stages
@@ -157,11 +161,11 @@ impl Disk {
             let spans = &mut requests[id].spans;
             let before = std::iter::once(Span {
                 stage: waits,
-                until: begun,
+                stage_end: begun,
             });
             for span in before.chain(self.arm.waits.iter().copied()) {
                 // It came meanwhile, or its firmware or link is at it until later.
-                spans.mark(span.stage, span.until.max(spans.marked()));
+                spans.mark_stage(span.stage, span.stage_end.max(spans.marked_until()));
             }
         }
     }
@@ -219,7 +223,10 @@ impl Disk {
         let stage = Stage::MediaTransfer;
         let until = moment(until);
         let sectors = came_to.saturating_sub(first) as u32;
-        let spans = vec![Span { stage, until }];
+        let spans = vec![Span {
+            stage,
+            stage_end: until,
+        }];
         self.record_work((ArmWork::ReadAhead, from), (first, sectors), (place, spans));
     }
 
@@ -230,15 +237,15 @@ impl Disk {
         (place, spans): (Place, Vec<Span>),
     ) {
         let of = TracedArm {
-            drive: 0,
-            work,
+            drive_index: 0,
+            arm_work: work,
             sector: sector * self.per_medium.get(),
-            sectors: sectors.saturating_mul(self.per_medium.get() as u32),
-            position: position_of(&place),
-            from: moment(from),
+            sector_count: sectors.saturating_mul(self.per_medium.get() as u32),
+            arm_position: position_of(&place),
+            work_start: moment(from),
             spans,
         };
-        self.arm.recorded_bytes += of.bytes();
+        self.arm.recorded_bytes += of.memory_bytes();
         self.arm.recorded.get_or_insert_default().push(of);
     }
 
@@ -261,7 +268,7 @@ impl Disk {
         }
         self.arm.recorded_bytes = 0;
         let mut taken = self.arm.recorded.replace(Vec::new()).unwrap_or_default();
-        taken.iter_mut().for_each(|one| one.drive = number);
+        taken.iter_mut().for_each(|one| one.drive_index = number);
         taken
     }
 

@@ -365,7 +365,7 @@ impl Disk {
     /// Books the time components of an access to the stages of a request.
     #[inline(always)]
     pub(super) fn mark(&self, request: &mut crate::Request, parts: Parts, follows: bool) {
-        let mut at = Time(request.spans.marked().0);
+        let mut at = Time(request.spans.marked_until().0);
         for (stage, span) in self.stages(parts, follows) {
             at += span;
             request.mark(stage, moment(at));

@@ -113,7 +113,7 @@ impl Disk {
         let ends = begins + parts.total();
         let request = &mut requests[queued.id];
         free.mark_wait(request, free.at, &self.arm);
-        let marked = Time(request.spans.marked().0);
+        let marked = Time(request.spans.marked_until().0);
         let waits = queued.bus.min(begins).max(marked);
         request.mark(Stage::BusWait, moment(waits));
         request.mark(Stage::BusTransfer, moment(begins));

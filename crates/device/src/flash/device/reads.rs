@@ -159,7 +159,7 @@ impl Flash {
     fn again(&mut self, sense: Time) -> Time {
         let share = self.specification.retry_share;
         let mut again = Time::ZERO;
-        while share > 0.0 && self.retries.share() < share {
+        while share > 0.0 && self.retries.draw_share() < share {
             again += sense + self.specification.decode;
         }
         again

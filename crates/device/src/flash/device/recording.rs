@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::flash::recorder::Recorder;
-use diskperf_spans::{FlashLevels, TracedFlash};
+use diskperf_spans::{FlashLevelSample, TracedFlash};
 
 impl Flash {
     /// Starts to record the drive's work for [`Self::take_recorded`].
@@ -20,15 +20,15 @@ impl Flash {
         // So that the next has a state that it begins with.
         recorder.sample(now, levels);
         Some(TracedFlash {
-            drive,
-            channels: self.specification.geometry.channels,
-            dies: self.specification.geometry.dies(),
+            drive_index: drive,
+            channel_count: self.specification.geometry.channels,
+            die_count: self.specification.geometry.dies(),
             unit_bytes: UNIT_BYTES,
             buffer_units: self.specification.buffer.map_or(0, |buffer| buffer.units),
-            kept: recorded.kept,
-            left_out: recorded.left_out,
-            complete_from: moment(recorded.complete_from),
-            levels: recorded.levels,
+            recorded_periods: recorded.kept,
+            omitted_period_count: recorded.left_out,
+            complete_since: moment(recorded.complete_from),
+            level_samples: recorded.levels,
         })
     }
 
@@ -50,10 +50,10 @@ impl Flash {
         }
     }
 
-    fn levels(&self, now: Time) -> FlashLevels {
+    fn levels(&self, now: Time) -> FlashLevelSample {
         let counted = self.counted(0);
-        FlashLevels {
-            at: moment(now),
+        FlashLevelSample {
+            sample_time: moment(now),
             buffer_units: self.specification.buffer.map_or(0, |_| self.buffer.used()),
             cache_free_units: self.ftl.cache_free_units(),
             free_superblocks: self.ftl.free_superblocks(),

@@ -3,7 +3,7 @@
 use crate::error::LaboratoryError;
 use crate::files::Files;
 use crate::job_file::log_paths;
-use diskperf_battery::Script;
+use diskperf_battery::IoLog;
 use diskperf_blocktrace::{ReadOptions, Reader};
 use diskperf_fio::{Errors, Job, JobFile};
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use std::path::PathBuf;
 /// # Errors
 ///
 /// Returns an error at the place of the option if the log cannot be read.
-pub(super) fn read(job: &Job, files: &dyn Files) -> Result<Option<Script>, LaboratoryError> {
+pub(super) fn read(job: &Job, files: &dyn Files) -> Result<Option<IoLog>, LaboratoryError> {
     let Some(path) = &job.iolog.read else {
         return Ok(None);
     };
-    let script = open(path, files).and_then(|reader| Script::read(job, reader));
+    let script = open(path, files).and_then(|reader| IoLog::read_log(job, reader));
     let script = script.map_err(|why| {
         let title = format!("the log {path} cannot be repeated");
         let help = "give an iolog that fio or diskperf wrote by write_iolog=, or a binary trace of blktrace";

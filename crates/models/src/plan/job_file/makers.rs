@@ -2,7 +2,7 @@
 
 use super::Ground;
 use super::areas::Layout;
-use diskperf_battery::MadeBy;
+use diskperf_battery::FileMaker;
 use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, plan};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(super) fn made_by_others(
     file: &JobFile,
     places: &[usize],
     existing: &[BTreeMap<String, FileSize>],
-) -> Vec<BTreeMap<String, MadeBy>> {
+) -> Vec<BTreeMap<String, FileMaker>> {
     let jobs = file.jobs.iter().zip(existing);
     let needs: Vec<_> = jobs.map(|(job, existing)| needs(job, existing)).collect();
     let mut made = vec![BTreeMap::new(); file.jobs.len()];
@@ -40,8 +40,8 @@ pub(super) fn made_by_others(
             for path in needs[number].keys() {
                 match makers.get(path.as_str()) {
                     Some((maker, _)) if *maker == number => continue,
-                    Some(_) => made[number].insert(path.clone(), MadeBy::OneBesideIt),
-                    None => made[number].insert(path.clone(), MadeBy::AnEarlierOne),
+                    Some(_) => made[number].insert(path.clone(), FileMaker::ConcurrentJob),
+                    None => made[number].insert(path.clone(), FileMaker::EarlierJob),
                 };
             }
         }
@@ -121,10 +121,10 @@ mod tests {
         };
         let existing = existing(&file, (&ground, &Layout::default()));
         let made = made_by_others(&file, &places, &existing);
-        let letter = |made: &BTreeMap<String, MadeBy>| match made.get("x") {
+        let letter = |made: &BTreeMap<String, FileMaker>| match made.get("x") {
             None => 's',
-            Some(MadeBy::AnEarlierOne) => 'e',
-            Some(MadeBy::OneBesideIt) => 'b',
+            Some(FileMaker::EarlierJob) => 'e',
+            Some(FileMaker::ConcurrentJob) => 'b',
         };
         made.iter().map(letter).collect()
     }

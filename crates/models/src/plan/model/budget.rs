@@ -3,7 +3,7 @@
 use super::ModelPlan;
 use crate::error::{LaboratoryError, OverBudget};
 use diskperf_battery::{Program, Suite};
-use diskperf_machine::Budget;
+use diskperf_machine::RunBudget;
 use diskperf_timeline::{Experiment, SizeChoice};
 
 const NAMED_MAX: usize = 3;
@@ -19,21 +19,23 @@ struct Changed {
 /// its range may make a system a million times slower. With settings there is therefore one budget
 /// for the whole run, which ends in seconds, plus an amount in proportion to a size that the user
 /// chose.
-pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> Budget {
-    if experiment.no_budget {
-        return Budget::NONE;
+pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> RunBudget {
+    if experiment.has_no_budget {
+        return RunBudget::UNLIMITED;
     }
-    let repetitions = suite.jobs().map(|job| suite.protocol_of(job).repetitions);
+    let repetitions = suite
+        .iter_jobs()
+        .map(|job| suite.protocol_of_job(job).repetition_count);
     let repetitions = repetitions.map(u64::from).sum::<u64>().max(1);
-    let usual = Budget::USUAL.for_repetitions(repetitions);
+    let usual = RunBudget::DEFAULT.for_repetitions(repetitions);
     if experiment.settings.is_empty() {
         return usual;
     }
-    let asked_bytes = match experiment.size {
-        SizeChoice::Auto => 0,
-        SizeChoice::Bytes(bytes) => bytes.saturating_mul(repetitions),
+    let asked_bytes = match experiment.size_choice {
+        SizeChoice::AutomaticSize => 0,
+        SizeChoice::SizeBytes(bytes) => bytes.saturating_mul(repetitions),
     };
-    Budget::with_settings(asked_bytes).min(usual)
+    RunBudget::with_settings(asked_bytes).stricter_of(usual)
 }
 
 impl ModelPlan {
@@ -52,7 +54,11 @@ impl ModelPlan {
     /// `driver.complete_ms is 10000, 25000 times the 0.4 of vax780-sc780-eagle`.
     fn far_settings(&self) -> Vec<String> {
         let mut changed = self.changed_parameters();
-        changed.extend(self.suite.jobs().flat_map(|job| changed_of(&job.program)));
+        changed.extend(
+            self.suite
+                .iter_jobs()
+                .flat_map(|job| changed_of(&job.program)),
+        );
         changed.sort_by(|one, other| other.distance().total_cmp(&one.distance()));
         changed.dedup_by(|one, other| one.path == other.path);
         let named = changed.iter().take(NAMED_MAX);
@@ -84,7 +90,7 @@ impl ModelPlan {
 }
 
 fn changed_of(program: &Program) -> Vec<Changed> {
-    let Some(usual) = Program::named(program.name()) else {
+    let Some(usual) = Program::from_name(program.name()) else {
         return Vec::new();
     };
     let usual = usual.parameter_values();

@@ -4,7 +4,7 @@ use super::super::{area, files_bytes, title};
 use super::ModelPlan;
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
-use diskperf_battery::{Job, Medium};
+use diskperf_battery::{Medium, SuiteJob};
 use diskperf_blocktrace::transform::Round;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
@@ -32,13 +32,13 @@ pub(super) fn usual_bytes(computer: &Computer) -> u64 {
 
 impl ModelPlan {
     /// Returns the size of a job in bytes: the requested size, in whole calls.
-    pub fn size(&self, job: &Job) -> u64 {
-        if let Some(size_bytes) = job.own_bytes() {
+    pub fn size(&self, job: &SuiteJob) -> u64 {
+        if let Some(size_bytes) = job.own_size_bytes() {
             return size_bytes;
         }
         let call_bytes = job.program.call_bytes();
         if let (Some(halved), Some(usual_bytes)) =
-            (self.usual_sizes_halved, job.program.usual_bytes())
+            (self.usual_sizes_halved, job.program.default_size_bytes())
         {
             return usual_bytes >> halved;
         }
@@ -55,8 +55,9 @@ impl ModelPlan {
     }
 
     /// Returns the bytes that all workers of a job transfer.
-    pub fn moved_bytes(&self, job: &Job) -> u64 {
-        self.size(job).saturating_mul(job.program.workers().into())
+    pub fn moved_bytes(&self, job: &SuiteJob) -> u64 {
+        self.size(job)
+            .saturating_mul(job.program.worker_count().into())
     }
 
     /// Reduces the size of every program to the given fraction, in whole calls.
@@ -64,10 +65,10 @@ impl ModelPlan {
         if part == 1 {
             return;
         }
-        let sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        let sizes: Vec<u64> = self.suite.iter_jobs().map(|job| self.size(job)).collect();
         // What moves its area so many times makes the drive what the others measure.
-        let jobs = self.suite.jobs_mut().zip(sizes);
-        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_times.is_none()) {
+        let jobs = self.suite.iter_jobs_mut().zip(sizes);
+        for (job, size_bytes) in jobs.filter(|(job, _)| job.area_pass_count.is_none()) {
             let call_bytes = job.program.call_bytes();
             let bytes = (size_bytes / part).max(call_bytes) / call_bytes * call_bytes;
             job.size_bytes = Some(bytes);
@@ -77,8 +78,8 @@ impl ModelPlan {
     /// Halves the sizes until the files fit on every drive, since a partition may be smaller than
     /// the default sizes. Programs' own default sizes are halved first.
     pub fn shrink_to_room(&mut self) {
-        let mut programs = self.suite.programs();
-        let usual = programs.any(|program| program.usual_bytes().is_some());
+        let mut programs = self.suite.iter_programs();
+        let usual = programs.any(|program| program.default_size_bytes().is_some());
         let mut shrunk = false;
         if usual {
             while self.usual_sizes_halved < Some(HALVINGS_MAX) && self.check_sizes().is_err() {
@@ -93,7 +94,7 @@ impl ModelPlan {
         if !shrunk {
             return;
         }
-        let mut sizes: Vec<u64> = self.suite.jobs().map(|job| self.size(job)).collect();
+        let mut sizes: Vec<u64> = self.suite.iter_jobs().map(|job| self.size(job)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
@@ -108,23 +109,23 @@ impl ModelPlan {
     /// system as well.
     pub fn check_sectors(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
-        let unit_bytes = |job: &Job| {
+        let unit_bytes = |job: &SuiteJob| {
             let program = &job.program;
-            let direct = program.cache_mode(self.experiment.cache) == CacheMode::Direct;
+            let direct = program.cache_mode_for(self.experiment.cache_mode) == CacheMode::Direct;
             let moves_sectors = match computer.medium() {
                 Medium::Directory if !computer.is_minix() => return program.dump_unit_bytes(),
-                Medium::Directory => program.names_its_device() && direct,
-                Medium::Device | Medium::File => program.touches_target(),
+                Medium::Directory => program.opens_device_by_name() && direct,
+                Medium::Device | Medium::File => program.accesses_target(),
             };
             moves_sectors.then(|| program.unit_bytes(self.size(job)))
         };
         let sector_bytes = u64::from(
             computer.specification.volumes[0]
                 .partition
-                .label
+                .disk_label
                 .sector_bytes,
         );
-        for job in self.suite.jobs() {
+        for job in self.suite.iter_jobs() {
             let Some(unit) = unit_bytes(job) else {
                 continue;
             };
@@ -162,18 +163,18 @@ impl ModelPlan {
                 "add --round-to-sectors={sector_bytes}, which makes whole sectors of them, or replay it on {SMALLER}"
             ),
             Workload::JobFile(_) => format!("give another bs, or {SMALLER}"),
-            Workload::Usual | Workload::Named(_) | Workload::Steps { .. } => {
+            Workload::DefaultSuite | Workload::NamedSuite(_) | Workload::Steps { .. } => {
                 "give another program.call_bytes, or another drive.sector_bytes".to_owned()
             }
         }
     }
 
     pub(super) fn check_sizes(&self) -> Result<(), LaboratoryError> {
-        for job in self.suite.jobs() {
-            job.program.check(self.size(job))?;
+        for job in self.suite.iter_jobs() {
+            job.program.check_parameters(self.size(job))?;
         }
         let medium = self.computers[0].medium();
-        let needed = files_bytes(self.suite.jobs(), medium, |job| {
+        let needed = files_bytes(self.suite.iter_jobs(), medium, |job| {
             job.program.files_without_images(self.size(job))
         });
         for computer in &self.computers {

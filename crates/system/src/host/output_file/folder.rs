@@ -23,8 +23,8 @@ fn create_missing(path: &Path) -> Result<(), OutputProblem> {
     let mut left = split_reversed(path);
     while let Some(part) = left.pop() {
         match resolver.resolve_next(&part, &mut left)? {
-            PathStep::Entered => {}
-            PathStep::Missing => {
+            PathStep::EnteredDirectory => {}
+            PathStep::MissingEntry => {
                 resolver.make_directory(&part)?;
                 left.push(part);
             }

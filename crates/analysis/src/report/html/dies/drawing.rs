@@ -13,7 +13,7 @@ use crate::explanation::words;
 use crate::report::html::chart::figure_with;
 use crate::report::html::escape;
 use crate::report::html::family::Family;
-use diskperf_timeline::trace::{Purpose, TracedRequest};
+use diskperf_timeline::trace::{RequestPurpose, TracedRequest};
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
 use std::fmt::Write;
@@ -137,17 +137,20 @@ fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (Str
     match &view.dies {
         DieActivities::Exact(kept) => {
             for one in kept {
-                let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die_top(one.die));
-                let took = format_nanoseconds(one.until.since(one.from));
-                let stands = match one.stands {
+                let (x, y) = (
+                    (view.x(one.busy_start), view.x(one.busy_end)),
+                    rows.die_top(one.die_index),
+                );
+                let took = format_nanoseconds(one.busy_end.since(one.busy_start));
+                let stands = match one.is_suspended {
                     true => ", while a program or an erase is suspended",
                     false => "",
                 };
-                let name = die_name(drive, one.die);
-                let title = format!("{name}: {}, {took}{stands}", activity_text(one.by));
-                let class = match one.stands {
-                    true => format!("{} stands", activity_colour(one.by)),
-                    false => activity_colour(one.by).to_owned(),
+                let name = die_name(drive, one.die_index);
+                let title = format!("{name}: {}, {took}{stands}", activity_text(one.busy_with));
+                let class = match one.is_suspended {
+                    true => format!("{} stands", activity_colour(one.busy_with)),
+                    false => activity_colour(one.busy_with).to_owned(),
                 };
                 rectangle(&mut out, &class, x, (y, rows.mark_height()), &title);
             }
@@ -197,7 +200,7 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
         let Some(die) = die_of(request, drive) else {
             continue;
         };
-        for (stage, from, until) in request.parts() {
+        for (stage, from, until) in request.stage_intervals() {
             if matches!(stage, Stage::DieWait(_)) {
                 let x = (view.x(from), view.x(until));
                 let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
@@ -226,17 +229,17 @@ fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) 
 
 fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
     let purpose = match request.purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read-ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write-behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read-ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write-behind",
     };
-    let bytes = u64::from(request.sectors).saturating_mul(u64::from(drive.sector_bytes));
+    let bytes = u64::from(request.sector_count).saturating_mul(u64::from(drive.sector_bytes));
     let place = match die_of(request, drive) {
         Some(die) => format!(" ({})", die_name(drive, die)),
         None => String::new(),
     };
-    match request.sectors {
+    match request.sector_count {
         0 => "flush".to_owned(),
         _ => format!("{purpose} of {}{place}", format_size(bytes)),
     }
@@ -246,7 +249,10 @@ fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
 /// negligible ones.
 fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
-    for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait_stage(*stage)) {
+    for (stage, from, until) in request
+        .stage_intervals()
+        .filter(|(stage, ..)| is_wait_stage(*stage))
+    {
         let took = until.since(from).0;
         match causes.iter_mut().find(|(other, _)| *other == stage) {
             Some((_, all)) => *all = all.saturating_add(took),
@@ -261,7 +267,7 @@ fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
 
 /// Describes a request in a sentence: its kind, its response time and its main waits.
 fn describe_causes(request: &TracedRequest, drive: &DriveGeometry, most: usize) -> String {
-    let took = format_nanoseconds(request.completed().since(request.issued));
+    let took = format_nanoseconds(request.completed_at().since(request.issued_at));
     let cause = |(stage, ns): &(Stage, u64)| {
         let took = format_nanoseconds(Nanoseconds(*ns));
         format!("{took} {}", words::stage(*stage))
@@ -281,7 +287,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         let top = TOP + number as f64 * REQUEST_HEIGHT;
         let words = escape::text(&describe_causes(request, drive, 2));
         // Where the request begins, or further left, where they would not end in the picture.
-        let at = view.x(request.issued);
+        let at = view.x(request.issued_at);
         let room = WIDTH - words.chars().count() as f64 * LETTER_WIDTH;
         let x = LEFT + (at / PLOT_WIDTH * WIDTH).min(room).max(0.0);
         let _ = writeln!(
@@ -295,7 +301,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
             "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{PLOT_WIDTH}\" height=\"{BAR_HEIGHT}\"/>"
         );
         // Where all of it is one pixel, that is red.
-        let mut parts: Vec<_> = request.parts().collect();
+        let mut parts: Vec<_> = request.stage_intervals().collect();
         parts.sort_by_key(|(stage, ..)| is_wait_stage(*stage));
         for (stage, from, until) in parts {
             let class = match is_wait_stage(stage) {
@@ -331,7 +337,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
 
 fn draw_key(view: &PictureView) -> String {
     let mut all: Vec<DieBusy> = match &view.dies {
-        DieActivities::Exact(kept) => kept.iter().map(|one| one.by).collect(),
+        DieActivities::Exact(kept) => kept.iter().map(|one| one.busy_with).collect(),
         DieActivities::Slices(stretches) => stretches.iter().map(|one| one.by).collect(),
     };
     all.sort_unstable_by_key(|by| *by as usize);
@@ -343,7 +349,7 @@ fn draw_key(view: &PictureView) -> String {
         .iter()
         .map(|by| entry(activity_colour(*by), activity_text(*by)))
         .collect();
-    if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.stands)) {
+    if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.is_suspended)) {
         keys += "<li><i class=\"stands\"></i>a suspended program or erase</li>";
     }
     if !view.slowest.is_empty() {

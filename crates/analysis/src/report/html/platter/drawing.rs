@@ -6,7 +6,7 @@ use crate::explanation::words;
 use crate::report::html::chart::figure_with;
 use crate::report::html::escape;
 use crate::report::html::family::Family;
-use diskperf_timeline::trace::{ArmWork, DiskPosition, Purpose, TracedArm, TracedRequest};
+use diskperf_timeline::trace::{ArmWork, DiskPosition, RequestPurpose, TracedArm, TracedRequest};
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
@@ -51,7 +51,7 @@ impl Picture {
     /// Divides a span of time at the ends of revolutions.
     fn line_segments(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<LineSegment> {
         let shown = |at| {
-            (self.drive.revolutions(at) - self.first)
+            (self.drive.revolutions_at(at) - self.first)
                 .clamp(0.0, f64::from(super::REVOLUTIONS_SHOWN))
         };
         let (mut from, until) = (shown(from), shown(until));
@@ -71,7 +71,7 @@ impl Picture {
 
     /// Returns the line and the x coordinate of a time; `None` outside the picture.
     fn position_at(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
-        let turned = self.drive.revolutions(moment) - self.first;
+        let turned = self.drive.revolutions_at(moment) - self.first;
         (0.0..f64::from(super::REVOLUTIONS_SHOWN))
             .contains(&turned)
             .then(|| (turned as u32, LEFT + turned.fract() * WIDTH))
@@ -133,7 +133,7 @@ impl Picture {
             }
         }
         for arm in &self.arm_work {
-            for (stage, from, until) in arm.parts() {
+            for (stage, from, until) in arm.stage_intervals() {
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
                 let title = format!(
                     "{}: {}, {took}",
@@ -142,7 +142,7 @@ impl Picture {
                 );
                 for piece in self.line_segments(from, until) {
                     count += 1;
-                    let mark = Mark::of_arm(arm.work, stage);
+                    let mark = Mark::of_arm(arm.arm_work, stage);
                     rectangle(
                         &mut out,
                         piece,
@@ -154,7 +154,7 @@ impl Picture {
             }
         }
         for request in &self.requests {
-            for (stage, from, until) in request.parts() {
+            for (stage, from, until) in request.stage_intervals() {
                 if !self.is_at_drive(stage) {
                     continue;
                 }
@@ -179,7 +179,7 @@ impl Picture {
     fn draw_labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
-            if let Some((line, x)) = self.position_at(request.issued) {
+            if let Some((line, x)) = self.position_at(request.issued_at) {
                 let y = top(line) + PROCESSOR_HEIGHT + 3.0;
                 let _ = writeln!(
                     out,
@@ -189,18 +189,22 @@ impl Picture {
                     describe_request(request)
                 );
             }
-            let parts = request.parts();
+            let parts = request.stage_intervals();
             for (stage, from, until) in parts.filter(|(stage, ..)| self.is_at_drive(*stage)) {
-                let what = (purpose_text(request.purpose), request.sectors);
+                let what = (purpose_text(request.purpose), request.sector_count);
                 let text = self.label(what, stage, (from, until));
                 self.write_label(&mut out, text, (from, until));
             }
         }
         // Reads that wait for what is read ahead are written into it.
         let own = self.arm_work.iter();
-        for arm in own.filter(|one| one.work != ArmWork::ReadAhead) {
-            for (stage, from, until) in arm.parts() {
-                let text = self.label((arm_work_text(arm.work), arm.sectors), stage, (from, until));
+        for arm in own.filter(|one| one.arm_work != ArmWork::ReadAhead) {
+            for (stage, from, until) in arm.stage_intervals() {
+                let text = self.label(
+                    (arm_work_text(arm.arm_work), arm.sector_count),
+                    stage,
+                    (from, until),
+                );
                 self.write_label(&mut out, text, (from, until));
             }
         }
@@ -239,7 +243,7 @@ impl Picture {
             mark,
             Mark::Hit | Mark::Stage(Family::Controller | Family::Queue)
         );
-        match beside_arm && self.drive.has_link {
+        match beside_arm && self.drive.has_bus_link {
             true => (
                 PROCESSOR_HEIGHT + 3.0 + DRIVE_HEIGHT - LINK_HEIGHT,
                 LINK_HEIGHT,
@@ -257,7 +261,7 @@ impl Picture {
             Family::Controller | Family::Arm | Family::Rotation | Family::Missed | Family::Media
         );
         let waits = matches!(stage, Stage::ChannelWait | Stage::BusWait);
-        (families || waits) && !(of_arm && self.drive.has_link)
+        (families || waits) && !(of_arm && self.drive.has_bus_link)
     }
 
     /// Returns possible texts for a span of the picture, the longest first.
@@ -322,7 +326,7 @@ impl Picture {
             "Each line is one revolution of drive {}, {}; points below each other are at the same angle of the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
             self.number + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
-            match self.drive.has_link {
+            match self.drive.has_bus_link {
                 true => ", at its foot the firmware and the link",
                 false => "",
             },
@@ -346,13 +350,13 @@ impl Picture {
     }
 
     fn legend(&self) -> String {
-        let stages = self.requests.iter().flat_map(|one| one.parts());
+        let stages = self.requests.iter().flat_map(|one| one.stage_intervals());
         let stages = stages
             .map(|(stage, ..)| stage)
             .filter(|stage| self.is_at_drive(*stage));
         let of_arms = self.arm_work.iter().flat_map(|one| {
-            let parts = one.parts();
-            parts.map(|(stage, ..)| Mark::of_arm(one.work, stage))
+            let parts = one.stage_intervals();
+            parts.map(|(stage, ..)| Mark::of_arm(one.arm_work, stage))
         });
         let mut marks: Vec<Mark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))
@@ -385,19 +389,19 @@ fn arm_work_text(work: ArmWork) -> &'static str {
 fn describe_arm_work(arm: &TracedArm) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        arm_work_text(arm.work),
-        arm.sectors,
+        arm_work_text(arm.arm_work),
+        arm.sector_count,
         arm.sector,
-        position_text(Some(arm.position))
+        position_text(Some(arm.arm_position))
     )
 }
 
-fn purpose_text(purpose: Purpose) -> &'static str {
+fn purpose_text(purpose: RequestPurpose) -> &'static str {
     match purpose {
-        Purpose::Read => "read",
-        Purpose::ReadAhead => "read-ahead",
-        Purpose::Write => "write",
-        Purpose::WriteBehind => "write-behind",
+        RequestPurpose::Read => "read",
+        RequestPurpose::ReadAhead => "read-ahead",
+        RequestPurpose::Write => "write",
+        RequestPurpose::WriteBehind => "write-behind",
     }
 }
 
@@ -414,9 +418,9 @@ fn describe_request(request: &TracedRequest) -> String {
     format!(
         "{} of {} sectors from {}{}",
         purpose_text(request.purpose),
-        request.sectors,
+        request.sector_count,
         request.sector,
-        position_text(request.on_disk())
+        position_text(request.disk_position())
     )
 }
 
