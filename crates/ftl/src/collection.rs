@@ -27,7 +27,7 @@ pub(crate) struct ActiveCollection {
 /// Copy of a valid mapping unit of the victim, to be read and then placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitCopy {
-    /// Logical unit to be copied; [`Copy::ANONYMOUS`] if it has no address.
+    /// Logical unit to be copied; [`Copy::NO_LOGICAL`] if it has no address.
     pub logical: u32,
     /// Physical unit from which the copy is read.
     pub source_physical: u32,
@@ -56,7 +56,7 @@ pub enum CollectionStep {
     CopyUnits,
     /// All copies have been issued, and some are in progress. When the device has read and placed
     /// them all, and none is being programmed, their last program unit is partly filled and must be
-    /// [padded](Ftl::pad_writer). If power cuts are modelled, the collection also waits in two
+    /// [padded](Ftl::pad_program_of_writer). If power cuts are modelled, the collection also waits in two
     /// other cases: a unit of the victim was overwritten and the new version, or the unit itself,
     /// is still to be programmed; or a unit was trimmed and the trim must be
     /// [journalled](Ftl::begin_journal).

@@ -85,7 +85,7 @@ impl Ftl {
     }
 
     /// Returns the logical unit that sequential preconditioning wrote at a physical unit: the
-    /// inverse of [`in_order_place`](Self::in_order_place). Returns `None` for other units.
+    /// inverse of [`in_order_physical`](Self::in_order_physical). Returns `None` for other units.
     fn in_order_logical(&self, physical: u32) -> Option<u32> {
         let (superblock, offset) = self.division.split_by_superblock(physical);
         if !self.superblocks[superblock as usize].is_in_order {

@@ -8,7 +8,7 @@ use crate::analytic;
 use crate::skew::AccessClass;
 use crate::specification::VictimPolicy;
 
-/// Maximum superblock size, in mapping units, for which the steady state of `Policy::Choices` is
+/// Maximum superblock size, in mapping units, for which the steady state of `Policy::RandomChoices` is
 /// computed exactly. Larger superblocks use the state of this size, which is close.
 const EXACT_UNITS_MAX: u32 = 4096;
 

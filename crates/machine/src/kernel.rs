@@ -2,7 +2,7 @@
 //! real kernels.
 //!
 //! A system call is an async function that runs in a process. Code that costs processor time
-//! accounts for it (`spend`), and code that waits gives the processor to another process (`sleep`).
+//! accounts for it (`spend_processor_time`), and code that waits gives the processor to another process (`sleep`).
 //! Interrupt handlers are separate tasks.
 
 pub(crate) mod allocate;
@@ -186,7 +186,7 @@ impl UnixKernel {
         }
     }
 
-    /// Locks an inode against other processes until [`Unix::unlock`]. Waits while another process
+    /// Locks an inode against other processes until [`Unix::unlock_inode`]. Waits while another process
     /// holds the lock.
     pub(crate) async fn lock_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {

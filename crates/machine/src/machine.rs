@@ -185,7 +185,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`Standstill`] if the processes cannot end. The machine cannot run again after an error.
+    /// [`RunEndReason`] if the processes cannot end. The machine cannot run again after an error.
     pub fn run_to_end(&self) -> Result<(), RunEndReason> {
         self.run_unless_stopped(&Arc::default())
     }

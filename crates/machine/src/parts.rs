@@ -2,7 +2,7 @@
 //! in the catalogue (`specification`), its state machine (`hardware`) and its software (`driver`).
 //!
 //! A part is one line in the list of `each_kind`. Controllers of a kind are stored together, under
-//! numbers that carry their kind ([`Id`]): an event cannot reach a controller of another kind, and
+//! numbers that carry their kind ([`ComponentId`]): an event cannot reach a controller of another kind, and
 //! a driver cannot access one.
 
 pub mod acsi;

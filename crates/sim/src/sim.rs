@@ -32,7 +32,7 @@ pub struct Simulation<E> {
     ready_tasks: RefCell<VecDeque<TaskId>>,
     ready_count: Cell<usize>,
     current_task: Cell<Option<TaskId>>,
-    /// Event handler for [`Sim::run_nested`], while such a run is in progress.
+    /// Event handler for [`Simulation::run_nested`], while such a run is in progress.
     event_handler: RefCell<Option<EventHandler<E>>>,
     /// Number of tasks that are polled from within another task's wait.
     nested_poll_count: Cell<usize>,
@@ -49,7 +49,7 @@ enum ScheduledEntry<E> {
     /// Event that repeats forever, such as a clock's tick. Alone it does not keep the simulation
     /// running.
     BackgroundEvent(E),
-    /// End of a [`Sim::run_until`]; time does not jump beyond it.
+    /// End of a [`Simulation::run_until`]; time does not jump beyond it.
     RunEnd,
 }
 
@@ -67,7 +67,7 @@ pub struct Deadlock {
 pub struct WaitingTask {
     /// Name of the task.
     pub task_name: String,
-    /// Description of the event that the task waits for, as given to [`Sim::wait`].
+    /// Description of the event that the task waits for, as given to [`Simulation::wait_for_wake_up`].
     pub wait_reason: &'static str,
 }
 
@@ -123,7 +123,7 @@ impl<E> Simulation<E> {
         self.position_source.issued_count()
     }
 
-    /// Schedules `event` for the handler of [`Sim::run`] at time `at`.
+    /// Schedules `event` for the handler of [`Simulation::run_to_end`] at time `at`.
     ///
     /// # Panics
     ///
@@ -166,7 +166,7 @@ impl<E> Simulation<E> {
         self.timer_position.get() != QueuePosition::NEVER
     }
 
-    /// Schedules an event that repeats forever. It differs from [`Sim::schedule`] in that no
+    /// Schedules an event that repeats forever. It differs from [`Simulation::schedule`] in that no
     /// foreground task waits for the event.
     pub fn schedule_background(&self, at: Time, event: E) {
         self.push_entry(at, EventRank::Event, ScheduledEntry::BackgroundEvent(event));
@@ -186,7 +186,7 @@ impl<E> Simulation<E> {
     }
 
     /// Returns the time of the next event, including background events. Now if a task is ready;
-    /// [`Time::NEVER`] if no event is left. Together with [`Sim::run_until`] it suffices to keep
+    /// [`Time::NEVER`] if no event is left. Together with [`Simulation::run_until`] it suffices to keep
     /// step with a wall clock.
     pub fn next_due_time(&self) -> Time {
         match self.ready_count.get() {
@@ -272,7 +272,7 @@ impl<E> Simulation<E> {
         self.current_task.get()
     }
 
-    /// Wakes a task: ends its current [`Sim::wait`], or its next one if it does not wait.
+    /// Wakes a task: ends its current [`Simulation::wait_for_wake_up`], or its next one if it does not wait.
     #[inline]
     pub fn wake_task(&self, task: TaskId) {
         let mut tasks = self.task_slots.borrow_mut();
@@ -291,7 +291,7 @@ impl<E> Simulation<E> {
         std::future::poll_fn(move |_| self.poll_wait(reason))
     }
 
-    /// Waits as [`Sim::wait`] does, but resumes without a new poll where [`Sim::run_nested`]
+    /// Waits as [`Simulation::wait_for_wake_up`] does, but resumes without a new poll where [`Simulation::run_nested`]
     /// allows it.
     #[inline]
     pub fn wait_in_place(&self, reason: &'static str) -> impl Future<Output = ()> + '_ {
@@ -305,7 +305,7 @@ impl<E> Simulation<E> {
         })
     }
 
-    /// Performs one poll of [`Sim::wait`] for the current task.
+    /// Performs one poll of [`Simulation::wait_for_wake_up`] for the current task.
     pub(crate) fn poll_wait(&self, reason: &'static str) -> Poll<()> {
         let mut tasks = self.task_slots.borrow_mut();
         let slot = &mut tasks[self.expect_current_task().index()];
@@ -344,7 +344,7 @@ impl<E> Simulation<E> {
         );
     }
 
-    /// Waits like [`Sim::sleep_until`], for a daemon: no foreground task depends on the wake-up.
+    /// Waits like [`Simulation::sleep_until`], for a daemon: no foreground task depends on the wake-up.
     pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
         let wake = wake(self.expect_current_task());
         self.push_entry(
@@ -389,7 +389,7 @@ impl<E> Simulation<E> {
 
 impl<E> Simulation<E> {
     /// Runs until every foreground task has ended, and passes each event to `handle`. Pending
-    /// events remain, and continue with the next call. [`Sim::halt`] ends the run early.
+    /// events remain, and continue with the next call. [`Simulation::halt_run`] ends the run early.
     ///
     /// # Errors
     ///
@@ -409,14 +409,14 @@ impl<E> Simulation<E> {
         }
     }
 
-    /// Runs as [`Sim::run`] does, but a task that waits for the processor or for a wake-up polls
+    /// Runs as [`Simulation::run_to_end`] does, but a task that waits for the processor or for a wake-up polls
     /// the tasks due before it from within its own wait, as interrupts run on the stack of the code
     /// they interrupt. Events and their order are the same. This saves the return through the
     /// task's calls and back, which costs more than most of the events in between.
     ///
     /// # Errors
     ///
-    /// The errors of [`Sim::run`].
+    /// The errors of [`Simulation::run_to_end`].
     pub fn run_nested(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
         let handle: EventHandler<E> = Rc::new(handle);
         *self.event_handler.borrow_mut() = Some(Rc::clone(&handle));
@@ -425,7 +425,7 @@ impl<E> Simulation<E> {
         outcome
     }
 
-    /// Processes events and other tasks from within a wait, as [`Sim::run`] would, until the
+    /// Processes events and other tasks from within a wait, as [`Simulation::run_to_end`] would, until the
     /// current task is woken. Returns false if the next task to poll waits below on the stack, or
     /// if the run cannot continue here.
     pub(crate) fn wait_nested(&self) -> bool {
@@ -511,14 +511,14 @@ impl<E> Simulation<E> {
         self.foreground_event_count.get() == 0 && !self.timer_is_set()
     }
 
-    /// Halts the simulation: ends the current [`Sim::run`] and every later one before the next
+    /// Halts the simulation: ends the current [`Simulation::run_to_end`] and every later one before the next
     /// event.
     pub fn halt_run(&self) {
         self.is_halted.set(true);
     }
 
     /// Runs all events, including background events, up to time `until`, and advances the clock to
-    /// it. [`Sim::halt`] ends the run early.
+    /// it. [`Simulation::halt_run`] ends the run early.
     ///
     /// # Panics
     ///
@@ -545,7 +545,7 @@ impl<E> Simulation<E> {
         }
     }
 
-    /// Processes the next event. Returns true if it is the end of a [`Sim::run_until`].
+    /// Processes the next event. Returns true if it is the end of a [`Simulation::run_until`].
     #[inline]
     fn run_next_event(&self, handle: &mut impl FnMut(E)) -> bool {
         let (timer, queued) = (self.timer_position.get(), self.next_queued_position.get());

@@ -372,7 +372,7 @@ impl System {
     }
 
     /// Announces that this worker failed. Calls of other workers that wait for it fail with
-    /// [`Error::PeerFailed`].
+    /// [`Error::OtherWorkerFailed`].
     pub fn abandon_run(&self) {
         at_once_on_each_world!(self, world => world.abandon_run())
     }

@@ -179,7 +179,7 @@ impl System {
     }
 
     /// Returns the buffer of an idle slot, with the data of a read or for the data of a write.
-    /// `None` on a model unless the ring was opened with [`RingOptions::has_contents`].
+    /// `None` on a model unless the ring was opened with [`RingOptions::has_verifiable_contents`].
     ///
     /// A slot whose buffer was never requested is written with the ring's own data. No two writes
     /// of it have 4 KiB in common, so that storage cannot deduplicate them.
@@ -303,7 +303,7 @@ impl System {
     }
 
     /// Counts a read or write that ends now and consisted of several calls, for a worker [without a
-    /// ring](Self::count_calls). It took `duration` and moved `bytes`.
+    /// ring](Self::begin_name_call_series). It took `duration` and moved `bytes`.
     pub fn count_request(&mut self, operation: Operation, bytes: u64, duration: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_request(operation, bytes, duration))
     }

@@ -312,11 +312,11 @@ impl LogCursor {
 
 impl Program {
     /// Creates the program that does what fio does for a section that repeats an I/O log.
-    /// `existing` is as for [`Self::of_fio_job`].
+    /// `existing` is as for [`Self::from_fio_job`].
     ///
     /// # Errors
     ///
-    /// As for [`Self::of_fio_job`], and if the target ends before the log's last offset.
+    /// As for [`Self::from_fio_job`], and if the target ends before the log's last offset.
     pub fn from_fio_log(
         job: &Job,
         script: IoLog,

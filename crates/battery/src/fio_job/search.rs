@@ -17,7 +17,7 @@ pub(super) struct DepthSearch {
     depth_above_target: u32,
     /// Consecutive windows in which the depth could not rise.
     stable_windows: u32,
-    /// Start of the current window. `window_ios` and `late_ios` count the I/Os since then.
+    /// Start of the current window. `window_io_count` and `late_io_count` count the I/Os since then.
     window_start: Nanoseconds,
     window_io_count: u64,
     late_io_count: u64,

@@ -78,7 +78,7 @@ impl RecordHeader {
 /// Writer of the tape format to a pipe.
 pub(crate) struct TapeWriter<'b> {
     pub(crate) pipe_file: File,
-    /// Write buffer of [`TAPE_BYTES`].
+    /// Write buffer of [`TAPE_BLOCK_BYTES`].
     pub(crate) buffer: &'b mut [u8],
     pub(crate) filled_bytes: usize,
     /// CPU time that the program uses after each write.
@@ -138,7 +138,7 @@ impl TapeWriter<'_> {
 /// Reader of the tape format from a pipe.
 pub(crate) struct TapeReader<'b> {
     pub(crate) pipe_file: File,
-    /// Read buffer of [`TAPE_BYTES`].
+    /// Read buffer of [`TAPE_BLOCK_BYTES`].
     pub(crate) buffer: &'b mut [u8],
     /// Bytes of the buffer that were taken out already.
     pub(crate) consumed_bytes: usize,

@@ -98,8 +98,8 @@ impl Drives {
         }
     }
 
-    /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash`] and
-    /// [`Self::take_arms`].
+    /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash_traces`] and
+    /// [`Self::take_arm_traces`].
     pub(crate) fn start_recording(&mut self) {
         self.devices_mut().for_each(|(_, device)| device.record());
     }

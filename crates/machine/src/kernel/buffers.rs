@@ -61,7 +61,7 @@ pub(crate) struct Buffer {
     /// Whether the transfer of the buffer is asynchronous: no process waits for it, and its
     /// completion releases the buffer.
     pub(crate) is_asynchronous: bool,
-    /// Whether the buffer goes to the `Age` list on release, for early reuse.
+    /// Whether the buffer goes to the `ReuseFirst` list on release, for early reuse.
     pub(crate) should_reuse_early: bool,
     pub(crate) page: Option<Page>,
     pub(crate) waiting_processes: Vec<Rc<Process>>,

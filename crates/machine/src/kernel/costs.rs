@@ -68,7 +68,7 @@ pub enum ProgramWork {
 /// work is rounded once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramCosts {
-    /// Processor time of one [`Work::FsckInodes`].
+    /// Processor time of one [`Work::FsckInodeBlock`].
     pub fsck_inode_block_time: Time,
     /// Processor time of one [`Work::FsckRead`].
     pub fsck_read_time: Time,

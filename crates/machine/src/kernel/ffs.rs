@@ -21,7 +21,7 @@
 //! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
 //!   allocated with [`FileSystem::block_preference`].
 //!
-//! Addresses are fragment numbers within the partition ([`Fragment`]); the kernel adds the
+//! Addresses are fragment numbers within the partition ([`FragmentAddress`]); the kernel adds the
 //! partition's first sector.
 
 mod allocation;

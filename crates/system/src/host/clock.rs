@@ -90,7 +90,7 @@ impl CallClock {
 
 /// Clock with the time of [`monotonic`] at the cost of a [`Clock`]. It is set by `monotonic`
 /// regularly and never runs backwards. Its error is about a hundredth of a microsecond, and at most
-/// [`SET_ERROR_MAX`] unless the thread keeps losing the processor.
+/// [`SYNCHRONIZATION_ERROR_MAX`] unless the thread keeps losing the processor.
 #[derive(Clone, Debug)]
 pub(crate) struct MonotonicClock {
     clock: CallClock,

@@ -195,7 +195,7 @@ impl BlockDevice {
         )
     }
 
-    /// Returns the whole disks underneath this device, as [`Self::of_directory`] finds them. A disk
+    /// Returns the whole disks underneath this device, as [`Self::devices_of_directory`] finds them. A disk
     /// without devices underneath returns itself.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub fn describe_environment(places: &[&Path], call_clock: &str) -> Environment {
     }
 }
 
-/// Describes one directory, file or block device; see [`capture`]. It does not query the health of
+/// Describes one directory, file or block device; see [`describe_environment`]. It does not query the health of
 /// the devices.
 pub fn describe_target(path: &Path) -> TargetDescription {
     let mounts = Mounts::read_mounts().unwrap_or_default();

@@ -65,7 +65,7 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time and storage reads of a thread's helpers: the threads that [`helper_name`] names, and
+/// CPU time and storage reads of a thread's helpers: the threads that [`helper_thread_name`] names, and
 /// those that the kernel creates for its ring (`iou-wrk-`, `iou-sqp-`), whose names contain the
 /// thread's id. In a container, the thread does not know the id that the kernel uses there, so only
 /// the former count.

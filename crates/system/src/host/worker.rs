@@ -24,7 +24,7 @@ pub struct WorkerControl {
     /// [`Error::Interrupted`].
     pub stop_requested: Arc<AtomicBool>,
     /// Failure of another worker of the repetition. Once it is set, the repetition is worthless and
-    /// every call fails with [`Error::PeerFailed`].
+    /// every call fails with [`Error::OtherWorkerFailed`].
     pub is_abandoned: Arc<AtomicBool>,
     /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,

@@ -24,7 +24,7 @@ pub(super) struct DrawnIo {
 }
 
 /// Reason why a clone leaves its ring. All requests in flight complete before, except for
-/// [`HaltReason::DropCache`] and [`HaltReason::LockFile`].
+/// [`HaltReason::DropPageCache`] and [`HaltReason::LockFile`].
 #[derive(Debug)]
 pub(super) enum HaltReason {
     /// Reset or opening of a zone of the file.

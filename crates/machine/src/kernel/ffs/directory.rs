@@ -25,7 +25,7 @@ pub fn record_bytes(name: &str) -> u32 {
 pub enum NameError {
     /// Empty name, which no directory entry can have.
     EmptyName,
-    /// Name longer than [`NAME_MAX_BYTES`].
+    /// Name longer than [`NAME_BYTES_MAX`].
     NameTooLong,
     /// Name with a slash or a zero byte.
     InvalidCharacter,

@@ -394,7 +394,7 @@ impl MinixVolume {
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
+/// [`MinixMkfsError`] if no file system can be created.
 pub fn file_capacity_bytes(
     bytes: u64,
     parameters: MinixFileSystemParameters,

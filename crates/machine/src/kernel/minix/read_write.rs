@@ -222,7 +222,7 @@ impl ServerCall<'_> {
         }
     }
 
-    /// Allocates a missing block of a file and zeroes it (`new_block`, `zero_block`).
+    /// Allocates a missing block of a file and zeroes it (`new_file_block`, `zero_block`).
     pub(super) async fn new_file_block(
         &self,
         to: CachedBlocksSource,

@@ -383,7 +383,7 @@ fn transfer_position(at: Option<u64>, open: &Descriptor) -> Result<u64> {
 }
 
 impl ServerCall<'_> {
-    /// Looks up a path for an operation on the cache. An inode is in use until `leave_path`.
+    /// Looks up a path for an operation on the cache. An inode is in use until `release_path`.
     async fn resolve_cached_path(&self, path: &str) -> Result<Option<CachedBlocksSource>> {
         match self.find_device(path, false)? {
             Some(device) => Ok(device.as_cached_source()),

@@ -147,7 +147,7 @@ pub(crate) fn pointer_path(block: u32) -> Option<Vec<usize>> {
     None
 }
 
-/// Converts a name to its form in a directory entry: at most `NAME_BYTES` bytes, padded with
+/// Converts a name to its form in a directory entry: at most `NAME_BYTES_MAX` bytes, padded with
 /// zeroes.
 pub(crate) fn truncate_name(name: &str) -> [u8; NAME_BYTES_MAX] {
     let mut cut = [0; NAME_BYTES_MAX];
@@ -353,7 +353,7 @@ pub(crate) fn free_order(superblock: &V7Superblock, parameters: V7Parameters) ->
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
+/// [`V7MkfsError`] if no file system can be created.
 pub(crate) fn make_file_system(
     bytes: u64,
     parameters: V7Parameters,
@@ -405,7 +405,7 @@ pub(crate) fn make_file_system(
 ///
 /// # Errors
 ///
-/// [`MkfsError`] if no file system can be created.
+/// [`V7MkfsError`] if no file system can be created.
 pub fn file_capacity_bytes(bytes: u64, parameters: V7Parameters) -> Result<u64, V7MkfsError> {
     let superblock = empty_superblock(bytes, parameters)?;
     let free = u64::from(superblock.block_count - superblock.first_data_block - 1);

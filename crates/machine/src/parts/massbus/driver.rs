@@ -36,7 +36,7 @@ pub enum PositionTest {
 pub struct SearchLead {
     /// Sectors between the searched sector and the wanted one.
     pub lead_sectors: u32,
-    /// Number of last sectors of the track in which [`PositionTest::LastSectors`] skips the search.
+    /// Number of last sectors of the track in which [`PositionTest::WithinLastSectors`] skips the search.
     pub window_sectors: u32,
     /// Minimum distance, in sectors, for [`PositionTest::OutsideWindow`] and
     /// [`PositionTest::InsideWindow`].

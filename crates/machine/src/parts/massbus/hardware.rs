@@ -26,7 +26,7 @@ pub enum AttentionTiming {
 /// Parameters of a MASSBUS adaptor: search behaviour, command times and late data.
 #[derive(Clone, Debug)]
 pub struct MassbusConfig {
-    /// Condition of a search report; see [`Attention`].
+    /// Condition of a search report; see [`AttentionTiming`].
     pub attention_timing: AttentionTiming,
     /// Poll interval per drive, for a controller whose own processor polls the drives for search
     /// commands. A search starts up to one interval per attached drive later. Zero if searches are

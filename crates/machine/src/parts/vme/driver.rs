@@ -30,7 +30,7 @@ pub enum ScanOrigin {
 pub struct VmeDriverConfig {
     /// Request order; see [`QueueOrder`].
     pub queue_order: QueueOrder,
-    /// Start of the upward scan of a request queue; see [`ScanFrom`].
+    /// Start of the upward scan of a request queue; see [`ScanOrigin`].
     pub scan_origin: ScanOrigin,
     /// Maximum number of commands in the controller. None means no limit.
     pub outstanding_commands_max: Option<u32>,
