@@ -19,7 +19,7 @@ use load::LoadSummary;
 use serde::Serialize;
 
 /// Latency percentiles of one kind of call, in nanoseconds. A percentile is absent where calls are
-/// too few for it ([`Histogram::tells`]).
+/// too few for it ([`Histogram::can_estimate`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Number of calls whose latency was timed.
@@ -62,8 +62,8 @@ impl Percentiles {
 
 /// Figures of a program, by its protocol's statistic over the kept repetitions.
 ///
-/// By [`Statistic::Median`] each figure is the median of that figure, so that two of them need not
-/// come from one repetition. By [`Statistic::Minimum`] all are those of the fastest repetition. All
+/// By [`SummaryStatistic::Median`] each figure is the median of that figure, so that two of them need not
+/// come from one repetition. By [`SummaryStatistic::Minimum`] all are those of the fastest repetition. All
 /// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {

@@ -2,7 +2,7 @@
 //!
 //! A program is straight-line `async` code. It never spawns a task, never reads a clock, and never
 //! learns whether it runs on a real or on a modelled system. Work before the timed part belongs
-//! into [`Program::prepare`]. The runner does everything around the program: caches, repetitions
+//! into [`Program::prepare_target`]. The runner does everything around the program: caches, repetitions
 //! and the lifetime of files.
 //!
 //! To add a program, add one file to `programs` with its parameters and its loop, and one line to

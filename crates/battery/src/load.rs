@@ -89,7 +89,7 @@ pub(crate) const LOAD_FILE_NAME: &str = "load";
 /// Parameters that all programs with several requests in flight have.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadOptions {
-    /// Queue depth of each worker. 0 selects the default of [`Load::slot_count`].
+    /// Queue depth of each worker. 0 selects the default of [`LoadOptions::slot_count`].
     pub(crate) queue_depth: u64,
     /// Maximum number of requests per submission. 0 means a quarter of the queue depth.
     pub(crate) batch_size: u64,
@@ -303,7 +303,7 @@ impl LoadOptions {
         (self.offered_rate_iops > 0).then(|| self.offered_rate_iops.saturating_mul(bytes))
     }
 
-    /// Returns the maximum time after [`Load::duration`] in which requests that had arrived are still
+    /// Returns the maximum time after [`LoadOptions::run_duration`] in which requests that had arrived are still
     /// served.
     fn drain_time_max(&self) -> Nanoseconds {
         match self.offered_rate_iops {

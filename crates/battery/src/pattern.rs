@@ -34,7 +34,7 @@ pub(crate) struct ProgramEntry {
 }
 
 /// I/O pattern, which each program implements. Each worker has its own copy, which keeps the
-/// results of [`survey`](Pattern::survey). Methods without a comment are those of
+/// results of [`survey`](AccessPattern::survey_target). Methods without a comment are those of
 /// [`Program`](crate::Program) with the same name.
 pub(crate) trait AccessPattern: ClonePattern + Debug + Send + Sync {
     /// Returns the pattern's parameters as editable fields.

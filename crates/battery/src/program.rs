@@ -390,7 +390,7 @@ impl Program {
         self.properties().duration_max
     }
 
-    /// Returns the maximum time after [`Program::lasts`] in which requests that had arrived by the
+    /// Returns the maximum time after [`Program::duration_max`] in which requests that had arrived by the
     /// clock are still served, if the storage cannot keep up.
     pub fn drain_time_max(&self) -> Nanoseconds {
         self.properties().drain_time_max

@@ -53,7 +53,7 @@ pub(crate) enum RingStep {
         at_most: usize,
         until: Option<Nanoseconds>,
     },
-    /// Takes the available completions and submits nothing. [`System::reap`] defines how long this
+    /// Takes the available completions and submits nothing. [`System::reap_requests`] defines how long this
     /// waits if there is none, but not beyond the given time.
     PollUntil(Nanoseconds),
     /// Returns to the caller immediately, whatever is in flight.

@@ -213,7 +213,7 @@ pub fn die_utilisation_by_load(outstanding: f64, variation: f64) -> f64 {
 
 /// Returns the utilisation of `dies` dies with `outstanding` random reads in flight in total, by
 /// mean value analysis. An arriving read sees the dies as if it were not there, and waits for half
-/// of the service in progress (more if service times vary). [`utilisation`] is the limit for many
+/// of the service in progress (more if service times vary). [`die_utilisation_by_load`] is the limit for many
 /// dies.
 pub fn die_utilisation(dies: u32, outstanding: u32, variation: f64) -> f64 {
     let per_die = |reads: u32| f64::from(reads) / f64::from(dies);

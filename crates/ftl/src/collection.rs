@@ -27,7 +27,7 @@ pub(crate) struct ActiveCollection {
 /// Copy of a valid mapping unit of the victim, to be read and then placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitCopy {
-    /// Logical unit to be copied; [`Copy::NO_LOGICAL`] if it has no address.
+    /// Logical unit to be copied; [`UnitCopy::NO_LOGICAL`] if it has no address.
     pub logical: u32,
     /// Physical unit from which the copy is read.
     pub source_physical: u32,
@@ -349,7 +349,7 @@ impl Ftl {
     }
 
     /// Appends the next valid mapping units of the victim to `copies`, at most `most`. The device
-    /// reads each copy, [places](Self::place_copy) it, programs it, and [reports](Self::copied) it.
+    /// reads each copy, [places](Self::place_copy) it, programs it, and [reports](Self::complete_copy) it.
     pub fn next_copies(&mut self, most: u32, copies: &mut Vec<UnitCopy>) {
         let Some(mut collection) = self.collection else {
             return;

@@ -39,7 +39,7 @@ pub enum Writer {
 
 impl Ftl {
     /// Sets the die for the next new program unit. Takes effect with
-    /// [`Allocation::PreferredDie`](crate::Allocation::PreferredDie), if the open superblock has a row left
+    /// [`DieAllocation::PreferredDie`](crate::DieAllocation::PreferredDie), if the open superblock has a row left
     /// on that die.
     ///
     /// # Panics

@@ -279,7 +279,7 @@ impl Ftl {
     /// the unit is programmed, the drive's buffer serves reads of it.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -305,7 +305,7 @@ impl Ftl {
     /// Places a mapping unit that the host writes to `stream`, bypassing the SLC cache.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -326,7 +326,7 @@ impl Ftl {
     /// previous version becomes invalid, and garbage collection treats the unit like any other.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
+    /// [`NoFreeSuperblock`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit.

@@ -2,7 +2,7 @@
 //!
 //! The [`Ftl`] maps logical units (4 KiB) to physical ones, and decides which units to program,
 //! copy and erase. It issues *work*, and the caller reports when that is complete; the duration of
-//! die operations is the caller's matter. [`Instant`] performs all work in no time. [`analytic`]
+//! die operations is the caller's matter. [`UntimedFtl`] performs all work in no time. [`analytic`]
 //! has the published formulas of write amplification.
 
 pub mod analytic;

@@ -15,7 +15,7 @@ pub struct RunBudget {
     /// time. An event of a computer with a kernel costs as much as two events of a rig, or three of
     /// a controller's rehearsals, and counts as one.
     pub event_count_max: u64,
-    /// Limit of the virtual time of one [`crate::Machine::run`].
+    /// Limit of the virtual time of one [`crate::Machine::run_to_end`].
     pub virtual_time_max: Time,
     /// Memory limit, in bytes. It covers the tables of the machine, drive contents that programs
     /// did not write in whole blocks, and recordings. Cached data are shared with the program that
@@ -105,14 +105,14 @@ impl Default for RunBudget {
     }
 }
 
-/// Limit of a [`Budget`] that a run exceeded, with the amounts.
+/// Limit of a [`RunBudget`] that a run exceeded, with the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
     /// Event limit exceeded.
     Events {
         /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,
-        /// Virtual time since the last [`crate::Machine::run`] began.
+        /// Virtual time since the last [`crate::Machine::run_to_end`] began.
         time: Time,
         /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,

@@ -186,7 +186,7 @@ impl UnixKernel {
         }
     }
 
-    /// Locks an inode against other processes until [`Unix::unlock_inode`]. Waits while another process
+    /// Locks an inode against other processes until [`UnixKernel::unlock_inode`]. Waits while another process
     /// holds the lock.
     pub(crate) async fn lock_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {

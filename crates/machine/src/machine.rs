@@ -190,13 +190,13 @@ impl Machine {
         self.run_unless_stopped(&Arc::default())
     }
 
-    /// Runs the machine as [`Machine::run`] does, but stops early if `stop` is set or the
-    /// [`Budget`] is exceeded. The check is done at each tick of the modelled clock, or every few
+    /// Runs the machine as [`Machine::run_to_end`] does, but stops early if `stop` is set or the
+    /// [`RunBudget`] is exceeded. The check is done at each tick of the modelled clock, or every few
     /// hundred events on a rig, independent of the state of the processes.
     ///
     /// # Errors
     ///
-    /// See [`Machine::run`].
+    /// See [`Machine::run_to_end`].
     pub fn run_unless_stopped(&self, stop: &Arc<AtomicBool>) -> Result<(), RunEndReason> {
         let monitor = RunMonitor {
             kernel: self.kernel.clone(),
@@ -239,7 +239,7 @@ impl Machine {
     }
 
     /// Number of events of this machine and of earlier machines of the command, counted as in
-    /// [`Budget::events`].
+    /// [`RunBudget::event_count_max`].
     pub fn event_count(&self) -> u64 {
         self.earlier_event_count + self.kernel.event_count()
     }

@@ -36,7 +36,7 @@ pub struct Attachment {
     /// Controller between bus and drives, with its driver.
     pub controller_part: ControllerSpecification,
     /// Attached drives, as indices into
-    /// [`Specification::drives`](crate::specification::Specification::drives).
+    /// [`MachineSpecification::drives`](crate::specification::MachineSpecification::drives).
     pub drive_indices: Vec<usize>,
 }
 

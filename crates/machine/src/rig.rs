@@ -103,7 +103,7 @@ impl Rig {
         }
     }
 
-    /// Halts the rig. [`crate::Machine::run`] then returns the given reason.
+    /// Halts the rig. [`crate::Machine::run_to_end`] then returns the given reason.
     pub(crate) fn halt_rig(&self, why: RunEndReason) {
         *self.halt_reason.borrow_mut() = Some(why);
         self.simulation.halt_run();
@@ -249,7 +249,7 @@ impl Rig {
             .book_request(&spans, from, self.simulation.now());
     }
 
-    /// Puts a worker to sleep until [`Rig::wake`], at most until a deadline. At the deadline,
+    /// Puts a worker to sleep until [`Rig::wake_worker`], at most until a deadline. At the deadline,
     /// `give_up` returns whether the worker was not woken.
     async fn sleep_until_woken(
         &self,

@@ -149,8 +149,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Busy`] if the process has a ring, [`crate::Errno::Invalid`] for a ring
-    /// without slots, [`crate::Errno::BadFile`] for a file that is not open.
+    /// [`crate::Errno::DeviceBusy`] if the process has a ring, [`crate::Errno::InvalidArgument`] for a ring
+    /// without slots, [`crate::Errno::BadFileDescriptor`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         on_each!(self, session => session.open_ring(size, files).await, session => session.open_ring(size, files))
     }
@@ -159,7 +159,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Invalid`] without a ring.
+    /// [`crate::Errno::InvalidArgument`] without a ring.
     ///
     /// # Panics
     ///
@@ -174,7 +174,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Invalid`] without a ring.
+    /// [`crate::Errno::InvalidArgument`] without a ring.
     pub async fn reap_completions(
         &mut self,
         at_least: usize,

@@ -165,7 +165,7 @@ pub enum VolumeLayout {
 /// Partition that programs see, with its file layout.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumeSpecification {
-    /// Drive of the volume, as an index into [`Specification::drives`].
+    /// Drive of the volume, as an index into [`MachineSpecification::drives`].
     pub drive: usize,
     /// Location of the partition on the drive.
     pub partition: PartitionSpecification,

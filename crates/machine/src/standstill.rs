@@ -3,7 +3,7 @@
 use crate::budget::ExceededLimit;
 use diskperf_sim::{Deadlock, Time};
 
-/// Reason why [`crate::Machine::run`] returned before its processes had ended.
+/// Reason why [`crate::Machine::run_to_end`] returned before its processes had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEndReason {
     /// Deadlock: no process can continue.

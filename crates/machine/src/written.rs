@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Data that a program writes. Kept data ([`Written::kept`]) never change, so that a kernel
+/// Data that a program writes. Kept data ([`WriteData::from_kept_buffer`]) never change, so that a kernel
 /// recognizes a repeated write by its address.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteData<'a> {

@@ -24,7 +24,7 @@ use std::task::{Poll, ready};
 pub type InterruptLevel = u8;
 
 /// Event at the end of the innermost work of a processor. The owner of the engine passes it to
-/// [`Processors::complete`].
+/// [`Processors::complete_work`].
 #[derive(Clone, Copy, Debug)]
 pub struct Completion(CpuId);
 

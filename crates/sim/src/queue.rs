@@ -4,7 +4,7 @@
 use crate::time::Time;
 use std::cell::Cell;
 
-/// Order of two events of the same [`Rank`] at the same nanosecond.
+/// Order of two events of the same [`EventRank`] at the same nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
     /// Insertion order: the event scheduled first comes first.
@@ -87,7 +87,7 @@ impl QueuePositionSource {
     }
 }
 
-/// Bit of [`QueuePosition::order`] that marks [`Rank::Sleeper`].
+/// Bit of [`QueuePosition::order`] that marks [`EventRank::Sleeper`].
 const SLEEPER_BIT: u64 = 1 << 63;
 
 /// Number of entries that an insertion searches linearly before it uses binary search.

@@ -3,7 +3,7 @@
 //!
 //! On a model it is the layout of the mounted file system. On the host there is no portable way to
 //! obtain one. An image of the same size replaces the drive, with the layout of the same tree, laid
-//! out by the same allocator ([`Layout::from_tree`]).
+//! out by the same allocator ([`FilesystemLayout::from_tree`]).
 
 use crate::{ProgramWork, Result, System};
 use diskperf_machine::kernel::ffs::{

@@ -21,7 +21,7 @@
 //!
 //! A program never starts workers: the plan lists them, and the runner creates
 //! each worker's `System`. Overlapped I/O has calls of its own
-//! ([`System::submit`], [`System::reap`]) and is not hidden behind
+//! ([`System::submit_requests`], [`System::reap_requests`]) and is not hidden behind
 //! [`System::read`], because the way of submission is part of the measurement.
 
 /// Dispatches a call of a program to the host or the model, whose implementations may differ. The
@@ -98,7 +98,7 @@ impl File {
         File(usize::MAX - number as usize)
     }
 
-    /// Returns the number of a file that was [never open](Self::closed); `None` for other files.
+    /// Returns the number of a file that was [never open](Self::new_closed); `None` for other files.
     pub fn closed_number(self) -> Option<u32> {
         u32::try_from(usize::MAX - self.0).ok()
     }
@@ -153,7 +153,7 @@ impl System {
     }
 
     /// Returns a copy of data that a program writes repeatedly, which a modelled kernel recognises
-    /// ([`Written::kept`]). `None` on real storage, which needs no copy.
+    /// ([`WriteData::from_kept_buffer`]). `None` on real storage, which needs no copy.
     pub fn keep_data(&self, data: &[u8]) -> Option<Rc<[u8]>> {
         match self {
             #[cfg(feature = "host")]
@@ -316,7 +316,7 @@ impl System {
     }
 
     /// Waits until workers have given more notices than `seen`, or until a deadline if there is
-    /// one. A worker reads the [number of notices](System::notices) before it checks whether it has
+    /// one. A worker reads the [number of notices](System::notice_count) before it checks whether it has
     /// to wait, so that it misses none.
     pub fn await_notice(
         &mut self,

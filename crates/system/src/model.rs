@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct ModelPorts {
     /// Process number, unique on the modelled computer.
     pub process_number: usize,
-    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::open_pipe_end`].
     pub pipe_ends: Vec<PipeEnd>,
     /// Meeting point of all workers of the run.
     pub rendezvous: Rc<WorkerRendezvous>,

@@ -1,7 +1,7 @@
 //! Options of open(2), and the origins of offsets for lseek(2).
 
-/// Mode and flags for opening a file with open(2). Start from [`Open::READ`], [`Open::WRITE`] or
-/// [`Open::READ_WRITE`] and add to it.
+/// Mode and flags for opening a file with open(2). Start from [`OpenOptions::READ`], [`OpenOptions::WRITE`] or
+/// [`OpenOptions::READ_WRITE`] and add to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Whether the file is readable: O_RDONLY or O_RDWR.

@@ -209,7 +209,7 @@ impl System {
     ///
     /// # Panics
     ///
-    /// As [`System::submit`].
+    /// As [`System::submit_requests`].
     pub fn submit_requests_at<'a>(
         &'a mut self,
         moment: Nanoseconds,
@@ -291,7 +291,7 @@ impl System {
         at_once_on_each_world!(self, world => world.count_uncommitted(intended))
     }
 
-    /// Prepares a worker without a ring for [`System::count_call`], with a time series in intervals
+    /// Prepares a worker without a ring for [`System::count_name_call`], with a time series in intervals
     /// of this length.
     pub fn begin_name_call_series(&mut self, interval: Nanoseconds) {
         at_once_on_each_world!(self, world => world.begin_name_call_series(interval))
@@ -310,7 +310,7 @@ impl System {
 
     /// Counts a request that had arrived, but was not even issued when the program ended, because
     /// all slots were in flight. It counts like an issued request that is incomplete
-    /// ([`diskperf_timeline::LoadMeasure::unfinished`]).
+    /// ([`diskperf_timeline::LoadMeasure::unfinished_count`]).
     pub fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_unissued(operation, intended))
     }

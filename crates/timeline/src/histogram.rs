@@ -35,7 +35,7 @@ impl Precision {
 
 /// Recorder that counts call latencies in log-linear (HDR) buckets, to three significant digits, or
 /// two in a coarse one. It covers one nanosecond to thirteen days, so that no call saturates it.
-/// Only a recorder made by [`LatencyRecorder::growing`] allocates while it records.
+/// Only a recorder made by [`LatencyRecorder::new_growing`] allocates while it records.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
     bucket_counts: BucketCounts,

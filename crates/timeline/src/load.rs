@@ -93,7 +93,7 @@ pub struct LoadMeasure {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[serde(rename = "first_error")]
     pub first_ignored_errno: u64,
-    /// Time series in intervals of [`LoadMeasure::interval`] from the start of the timed part. The
+    /// Time series in intervals of [`LoadMeasure::series_interval`] from the start of the timed part. The
     /// last interval may be shorter.
     #[serde(default)]
     #[serde(rename = "series")]

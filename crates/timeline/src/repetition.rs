@@ -447,7 +447,7 @@ impl Repetition {
     }
 
     /// Returns the requests per second until the last one completed, counting the operations of
-    /// [`LoadMeasure::counted`]. With several drives it is the sum of their rates. `None` for
+    /// [`LoadMeasure::awaited_operations`]. With several drives it is the sum of their rates. `None` for
     /// workers with one call in flight.
     pub fn iops(&self) -> Option<f64> {
         self.load_measures().next()?;

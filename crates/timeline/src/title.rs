@@ -23,7 +23,7 @@ impl ResultTitle<'_> {
     }
 
     /// Returns the title for people, such as `4 KiB random write, QD32`, for programs that keep
-    /// requests in flight. Other programs have their [key](Self::key).
+    /// requests in flight. Other programs have their [key](Self::result_key).
     pub fn display_title(&self) -> String {
         let described = match self.program {
             "random" | "sequential" => self.request_title(),

@@ -28,7 +28,7 @@ pub struct Trace {
     /// lasts from its start to its end.
     #[serde(rename = "handlers")]
     pub handler_work: Vec<TracedWork>,
-    /// Busy part of each controller that [`TracedBusy::controllers`] measures; `None` for a
+    /// Busy part of each controller that [`TracedBusy::controllers_busy`] measures; `None` for a
     /// controller without a measure.
     #[serde(default)]
     #[serde(rename = "controllers")]

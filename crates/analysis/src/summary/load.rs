@@ -77,7 +77,7 @@ pub struct OperationSummary {
 }
 
 /// Percentiles of one kind of latency, in microseconds. A percentile is absent where requests are
-/// too few for it ([`Histogram::tells`]).
+/// too few for it ([`Histogram::can_estimate`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
     /// Median latency of the requests in microseconds.

@@ -29,7 +29,7 @@ pub(super) struct FileIo {
 pub(super) enum NextIo {
     Io(FileIo),
     /// The pass ends. All requests in flight complete and the written blocks are read back before
-    /// [another pass](RandomStream::begin_pass) may follow.
+    /// [another pass](IoStream::begin_pass) may follow.
     PassEnd,
 }
 

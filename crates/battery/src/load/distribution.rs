@@ -78,7 +78,7 @@ impl AccessDistribution {
         }
     }
 
-    /// Formats the distribution as text that [`Self::parse`] accepts.
+    /// Formats the distribution as text that [`Self::parse_distribution`] accepts.
     pub(crate) fn format_distribution(&self) -> String {
         match self {
             Self::Uniform => "uniform".to_owned(),

@@ -12,7 +12,7 @@ pub(crate) enum FileCalls {
     Allocate,
     /// ftruncate(2) to the offset of a write.
     Truncate,
-    /// Call on the name of a file that is [not open](File::closed).
+    /// Call on the name of a file that is [not open](File::new_closed).
     DirectoryEntryCalls {
         /// System call to make on the file's name.
         call: NamedCall,

@@ -175,7 +175,7 @@ impl Slots {
         &self.unsubmitted_batch
     }
 
-    /// Waits as [`System::reap`] does. Completions that are available and not [taken](Self::take)
+    /// Waits as [`System::reap_requests`] does. Completions that are available and not [taken](Self::take_completed)
     /// count.
     #[inline]
     pub(crate) async fn reap_completions(

@@ -221,7 +221,7 @@ impl Mechanism {
         self.transfer_with_ready_time(now, (sector, count), write, self.last_transfer_end())
     }
 
-    /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
+    /// Performs a transfer like [`Mechanism::transfer_sectors`]. The controller has been ready for the
     /// first sector since `ready_since`, so that the sector was missed if it passed after that.
     #[inline]
     pub fn transfer_with_ready_time(

@@ -255,7 +255,7 @@ impl UnixKernel {
         id
     }
 
-    /// Reads a block as [`Unix::bread`] does, and starts to read a second block that the process
+    /// Reads a block as [`UnixKernel::bread`] does, and starts to read a second block that the process
     /// may want next. Returns the buffer of the first block.
     pub(crate) async fn breada(
         &self,
@@ -322,7 +322,7 @@ impl UnixKernel {
         self.brelse(process, id).await;
     }
 
-    /// Releases a buffer as [`Unix::release_buffer`] does, and charges the processor time of a cache
+    /// Releases a buffer as [`UnixKernel::release_buffer`] does, and charges the processor time of a cache
     /// look-up to the process.
     pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
         self.spend_processor_time(

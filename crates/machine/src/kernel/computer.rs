@@ -38,7 +38,7 @@ impl Computer {
         )
     }
 
-    /// Returns the number of simulation events so far, as [`crate::Budget::events`] counts them.
+    /// Returns the number of simulation events so far, as [`crate::RunBudget::event_count_max`] counts them.
     /// Events of the simulations in which a controller tries other policies are included, at a
     /// lower weight.
     pub(crate) fn event_count(&self) -> u64 {
@@ -46,7 +46,7 @@ impl Computer {
         self.simulation.event_count() + rehearsed / EVENTS_PER_REHEARSED_EVENT
     }
 
-    /// Stops the simulation for a reason that [`crate::Machine::run`] reports.
+    /// Stops the simulation for a reason that [`crate::Machine::run_to_end`] reports.
     pub(crate) fn halt_computer(&self, why: RunEndReason) {
         *self.halt_reason.borrow_mut() = Some(why);
         self.simulation.halt_run();

@@ -68,13 +68,13 @@ pub enum ProgramWork {
 /// work is rounded once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramCosts {
-    /// Processor time of one [`Work::FsckInodeBlock`].
+    /// Processor time of one [`ProgramWork::FsckInodeBlock`].
     pub fsck_inode_block_time: Time,
-    /// Processor time of one [`Work::FsckRead`].
+    /// Processor time of one [`ProgramWork::FsckRead`].
     pub fsck_read_time: Time,
-    /// Processor time of one record of [`Work::RestoreRecords`].
+    /// Processor time of one record of [`ProgramWork::RestoreRecords`].
     pub restore_record_time: Time,
-    /// Processor time of one [`Work::DumpInode`].
+    /// Processor time of one [`ProgramWork::DumpInode`].
     pub dump_inode_time: Time,
 }
 

@@ -7,19 +7,19 @@
 //! The kernel must have a metadata block in core before it uses the block. Each change is therefore
 //! split where the 1983 source would sleep:
 //!
-//! 1. Choice of blocks: [`FileSystem::allocation_search`] names the cylinder groups in the order
-//!    of the source. [`FileSystem::group_may_hold`] tells from the in-core summary whether a
+//! 1. Choice of blocks: [`FastFileSystem::allocation_search`] names the cylinder groups in the order
+//!    of the source. [`FastFileSystem::group_may_hold`] tells from the in-core summary whether a
 //!    group's map is worth reading. [`Superblock::group_map_address`] locates the map.
-//! 2. The change itself: [`FileSystem::allocate_in_group`], [`FileSystem::extend_fragments`],
-//!    [`FileSystem::free_fragments`], the pointer setters and the directory calls.
+//! 2. The change itself: [`FastFileSystem::allocate_in_group`], [`FastFileSystem::extend_fragments`],
+//!    [`FastFileSystem::free_fragments`], the pointer setters and the directory calls.
 //!
 //! A write of one block takes these calls, in order (`writer.rs` has the whole sequence):
 //!
-//! - [`FileSystem::tail_growth`] for fragments that must first become a full block;
-//! - [`FileSystem::locate`];
-//! - [`FileSystem::direct_block_need`] for a direct pointer;
-//! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
-//!   allocated with [`FileSystem::block_preference`].
+//! - [`FastFileSystem::tail_growth`] for fragments that must first become a full block;
+//! - [`FastFileSystem::locate_block`];
+//! - [`FastFileSystem::direct_block_need`] for a direct pointer;
+//! - the path from [`FastFileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
+//!   allocated with [`FastFileSystem::block_preference`].
 //!
 //! Addresses are fragment numbers within the partition ([`FragmentAddress`]); the kernel adds the
 //! partition's first sector.
@@ -68,7 +68,7 @@ use inode::InodeTable;
 /// host memory.
 ///
 /// A clone is an independent file system. Cloning a fresh one is cheaper than making another with
-/// [`FileSystem::newfs`].
+/// [`FastFileSystem::make_file_system`].
 #[derive(Debug, Clone)]
 pub struct FastFileSystem {
     superblock: Superblock,
@@ -112,7 +112,7 @@ impl FastFileSystem {
     /// stay where they are.
     ///
     /// # Errors
-    /// The same limits as in [`FileSystem::newfs`]. On error nothing changes.
+    /// The same limits as in [`FastFileSystem::make_file_system`]. On error nothing changes.
     pub fn set_tuning(&mut self, tuning: FileSystemTuning) -> Result<(), NewfsError> {
         self.superblock.set_tuning(tuning)
     }

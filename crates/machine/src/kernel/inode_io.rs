@@ -67,7 +67,7 @@ impl FfsView<'_> {
         self.with_core_inode(node, |core| core.user_count += 1);
     }
 
-    /// Releases an inode that [`FfsView::pin`] has kept. Frees the inode if it was the last user and
+    /// Releases an inode that [`FfsView::pin_inode`] has kept. Frees the inode if it was the last user and
     /// the inode has no name left.
     pub(super) async fn unpin_inode(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.with_core_inode(node, |core| core.user_count == 1);

@@ -349,7 +349,7 @@ impl Computer {
         }
     }
 
-    /// Sleeps until [`Computer::wake`] makes the process ready. Books the wait for the processor
+    /// Sleeps until [`Computer::wake_process`] makes the process ready. Books the wait for the processor
     /// after the wake-up; the caller books the time before it.
     pub(crate) async fn wait_for_wake_up(&self, process: &Process, what: &'static str) {
         process.clear_client_work();
@@ -358,7 +358,7 @@ impl Computer {
         self.resume_after_park(process).await;
     }
 
-    /// Resumes a process after [`Computer::park`]: books the wait for the processor and spends the
+    /// Resumes a process after [`Computer::wait_for_wake_up`]: books the wait for the processor and spends the
     /// time of a process switch.
     async fn resume_after_park(&self, process: &Process) {
         self.book_cpu_wait(process);

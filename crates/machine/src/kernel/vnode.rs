@@ -165,7 +165,7 @@ impl UnixKernel {
         }
     }
 
-    /// Releases an inode that [`Unix::resolve_and_pin`] has kept in core.
+    /// Releases an inode that [`UnixKernel::resolve_and_pin`] has kept in core.
     pub(super) async fn release_node(&self, process: &Rc<Process>, node: Vnode) {
         match self.file_system_view() {
             FileSystemView::SeventhEdition(v7) => v7.put_inode(process, node).await,

@@ -33,8 +33,8 @@ impl RigSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] if the program has a ring, [`Errno::Invalid`] for a ring without slots,
-    /// [`Errno::BadFile`] for a file that is not open.
+    /// [`Errno::DeviceBusy`] if the program has a ring, [`Errno::InvalidArgument`] for a ring without slots,
+    /// [`Errno::BadFileDescriptor`] for a file that is not open.
     pub fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
             return Err(Errno::DeviceBusy);
@@ -56,7 +56,7 @@ impl RigSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::InvalidArgument`] without a ring.
     ///
     /// # Panics
     ///
@@ -75,7 +75,7 @@ impl RigSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::InvalidArgument`] without a ring.
     pub async fn reap_completions(
         &mut self,
         at_least: usize,

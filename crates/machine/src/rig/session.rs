@@ -298,7 +298,7 @@ impl RigSession {
         })
     }
 
-    /// Refuses a change of an open device's length or attributes with [`Errno::Invalid`].
+    /// Refuses a change of an open device's length or attributes with [`Errno::InvalidArgument`].
     pub fn refuse_change<T>(&self, number: usize) -> Result<T> {
         self.open_device(number).and(Err(Errno::InvalidArgument))
     }

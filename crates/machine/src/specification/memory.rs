@@ -72,7 +72,7 @@ impl MemoryRequirement {
     ///
     /// # Errors
     ///
-    /// [`Exceeded`], with the parameter that takes most of the memory.
+    /// [`ExceededLimit`], with the parameter that takes most of the memory.
     pub fn require_within_budget(&self, budget: RunBudget) -> Result<(), ExceededLimit> {
         let bytes = self.total_bytes();
         if bytes <= budget.table_bytes_max {

@@ -70,7 +70,7 @@ impl Processors {
         self[id].complete_work(sim);
     }
 
-    /// Returns [`Processor::busy`], summed over all processors.
+    /// Returns [`Processor::busy_times`], summed over all processors.
     pub fn busy_times<E>(&self, sim: &Simulation<E>) -> (Time, Time) {
         let each = self.iter().map(|processor| processor.busy_times(sim));
         each.fold((Time::ZERO, Time::ZERO), |(busy, handling), one| {

@@ -41,7 +41,7 @@ pub(super) struct Frame {
     pub(super) started_at: Time,
 }
 
-/// Full speed, in the unit of [`Processor::set_rate`].
+/// Full speed, in the unit of [`super::Processors::set_rate`].
 pub(super) const FULL_SPEED: u64 = 1000;
 
 /// Speed of a processor, as work per time.

@@ -30,7 +30,7 @@ enum ClockSource {
     ClockGettime,
 }
 
-/// Reading of a [`Clock`], in the clock's own unit.
+/// Reading of a [`CallClock`], in the clock's own unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockTicks(u64);
 
@@ -88,7 +88,7 @@ impl CallClock {
     }
 }
 
-/// Clock with the time of [`monotonic`] at the cost of a [`Clock`]. It is set by `monotonic`
+/// Clock with the time of [`monotonic_now`] at the cost of a [`CallClock`]. It is set by `monotonic_now`
 /// regularly and never runs backwards. Its error is about a hundredth of a microsecond, and at most
 /// [`SYNCHRONIZATION_ERROR_MAX`] unless the thread keeps losing the processor.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ pub(crate) struct MonotonicClock {
     latest_time: Nanoseconds,
 }
 
-/// Interval after which a steady clock is set by [`monotonic`] again.
+/// Interval after which a steady clock is set by [`monotonic_now`] again.
 const RESYNCHRONIZATION_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// Maximum time between the two counter readings around a clock reading. A longer time means that
@@ -119,7 +119,7 @@ impl MonotonicClock {
         steady
     }
 
-    /// Returns the time since the arbitrary start of [`monotonic`].
+    /// Returns the time since the arbitrary start of [`monotonic_now`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
         self.now_synchronized_within(RESYNCHRONIZATION_INTERVAL)
@@ -167,7 +167,7 @@ pub(crate) fn monotonic_now() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Returns simultaneous readings of [`monotonic`] and the counter. Of several attempts it takes the
+/// Returns simultaneous readings of [`monotonic_now`] and the counter. Of several attempts it takes the
 /// one with the fewest ticks, or the first that is `near` enough. If the thread lost the processor
 /// between the two readings, they would be milliseconds apart.
 fn read_simultaneously(
@@ -190,7 +190,7 @@ fn read_simultaneously(
     (best.1, best.2)
 }
 
-/// Returns the time that the machine has slept since it booted. [`monotonic`] does not count it.
+/// Returns the time that the machine has slept since it booted. [`monotonic_now`] does not count it.
 pub(crate) fn machine_sleep_time() -> Nanoseconds {
     let reading = || {
         let before = monotonic_now();

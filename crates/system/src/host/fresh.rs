@@ -249,7 +249,7 @@ impl FreshFilesystem {
     }
 
     /// Opens the mount point for reading, and checks that it is the root of the fresh file system.
-    /// The descriptor must be closed before [`Self::finish`], or the file system cannot be
+    /// The descriptor must be closed before [`Self::unmount_and_check`], or the file system cannot be
     /// unmounted.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub struct HostPorts {
     pub directories: Vec<OwnedFd>,
     /// Drives behind `/dev/drive0`, `/dev/drive1`, ...
     pub drive_ports: Vec<DrivePort>,
-    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::open_pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
     /// Read-ahead advice for every file and drive that the worker opens.
     pub read_ahead: ReadAhead,

@@ -4,7 +4,7 @@ use crate::Errno;
 use rustix::fs::SeekFrom;
 use std::cell::Cell;
 
-/// Open file of a null drive, [`super::DrivePort::Null`].
+/// Open file of a null drive, [`super::DrivePort::NullDrive`].
 pub(super) struct NullFile {
     length_bytes: u64,
     offset_bytes: Cell<u64>,

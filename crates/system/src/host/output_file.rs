@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Destination for output: a regular file to be written, or `/dev/null`.
 ///
 /// A long computation opens its output before it starts, so that errors in the name appear early.
-/// Until [`Self::write`] an existing file stays unchanged.
+/// Until [`Self::write_bytes`] an existing file stays unchanged.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -62,7 +62,7 @@ impl OutputFile {
     }
 
     /// Checks that another part of the program may open the file for writing, by the rules for
-    /// links of [`Self::open`]. Neither the file nor its directory needs to exist yet.
+    /// links of [`Self::open_output`]. Neither the file nor its directory needs to exist yet.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// As [`Self::write`], and if `produce` fails.
+    /// As [`Self::write_bytes`], and if `produce` fails.
     pub fn write_with<T>(
         self,
         produce: impl FnOnce(&mut dyn Write) -> io::Result<T>,

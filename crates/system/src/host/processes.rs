@@ -11,7 +11,7 @@ pub(super) fn this_process_identity() -> String {
     format!("{process} {started}")
 }
 
-/// Reports whether the process with an identity of [`this_process`] still runs.
+/// Reports whether the process with an identity of [`this_process_identity`] still runs.
 pub(super) fn is_process_running(owner: &str) -> bool {
     owner.split_once(' ').is_some_and(|(process, at)| {
         let number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());

@@ -69,7 +69,7 @@ impl ClaimedDevice {
 ///
 /// # Errors
 ///
-/// A [`Refusal`] for every reason not to write.
+/// A [`WriteRefusal`] for every reason not to write.
 pub fn claim_for_writing(
     device: &BlockDevice,
     named: &Path,

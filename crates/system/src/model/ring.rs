@@ -150,7 +150,7 @@ impl ModelWorker {
         Ok(self.now())
     }
 
-    /// Waits as [`Model::reap`] does, counts the completions, and passes them to `on_completion`.
+    /// Waits as [`ModelWorker::reap_requests`] does, counts the completions, and passes them to `on_completion`.
     async fn take_completions(
         &mut self,
         at_least: usize,

@@ -52,7 +52,7 @@ impl LoadRecorder {
     }
 
     /// Returns a recorder that allocates memory only for the latencies that it meets: see
-    /// [`LatencyRecorder::growing`].
+    /// [`LatencyRecorder::new_growing`].
     pub(crate) fn new_growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let series = TimeSeries::new(interval, LatencyRecorder::new_coarse_growing());
         Self::with_recorders(engine, depth, series, LatencyRecorder::new_growing)

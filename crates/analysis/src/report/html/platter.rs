@@ -27,7 +27,7 @@ pub struct Picture {
     number: u32,
     /// Slots of the track that the shown request accesses.
     slots: u32,
-    /// Revolution of the first line, as [`TracedDrive::revolutions`] counts.
+    /// Revolution of the first line, as [`TracedDrive::revolutions_at`] counts.
     first: f64,
     /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,

@@ -64,8 +64,8 @@ pub struct HeadGroups {
 pub struct RevectoredExtent {
     /// First bad sector of the run.
     pub first_bad_sector: u64,
-    /// First replacement sector: a physical sector in a [`Format`], or the logical sector with the
-    /// same location in a [`Geometry`].
+    /// First replacement sector: a physical sector in a [`DiskFormat`], or the logical sector with the
+    /// same location in a [`DiskGeometry`].
     pub first_replacement_sector: u64,
     /// Number of sectors in the run of bad sectors.
     pub sector_count: u64,

@@ -123,7 +123,7 @@ impl FastFileSystem {
     /// reserve. An extension in place is tested with its new size.
     ///
     /// # Errors
-    /// [`NoSpace`] when a whole block is wanted and none is free, or only the reserve is left.
+    /// [`NoSpaceLeft`] when a whole block is wanted and none is free, or only the reserve is left.
     pub fn require_free_space(
         &self,
         fragments: u32,
@@ -140,7 +140,7 @@ impl FastFileSystem {
     /// succeed in place.
     ///
     /// # Errors
-    /// [`NoSpace`] when only the reserve is left.
+    /// [`NoSpaceLeft`] when only the reserve is left.
     pub fn require_free_space_for_growth(&self, is_super_user: bool) -> Result<(), NoSpaceLeft> {
         if !is_super_user && self.free_space_fragments() <= 0 {
             return Err(NoSpaceLeft);

@@ -5,7 +5,7 @@ use super::inode::{DIRECT_POINTERS, InodeNumber, decode_pointer};
 use super::superblock::FragmentAddress;
 
 /// Id of an in-core indirect block, valid as long as the file has the block. It saves a search by
-/// address; [`FileSystem::indirect_address`] returns the address.
+/// address; [`FastFileSystem::indirect_address`] returns the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndirectBlockId(u32);
 

@@ -245,7 +245,7 @@ impl FastFileSystem {
     /// block `lbn`, pass `lbn * block_bytes`.
     ///
     /// After the extension call [`Self::set_direct_pointer`], and (as the source does when another
-    /// block follows) [`Self::set_size`] to the end of the full block.
+    /// block follows) [`Self::set_size_bytes`] to the end of the full block.
     #[must_use]
     pub fn tail_growth(&self, inode: InodeNumber, new_size_bytes: u64) -> Option<TailGrowth> {
         let record = self.inodes.inode(inode);

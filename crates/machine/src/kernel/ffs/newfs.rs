@@ -18,10 +18,10 @@ impl FastFileSystem {
     /// Inode of the `lost+found` directory that mkfs creates for fsck.
     pub const LOST_AND_FOUND_INODE: InodeNumber = InodeNumber(3);
 
-    /// Tests whether [`Self::newfs`] can create a file system with a geometry and parameters.
+    /// Tests whether [`Self::make_file_system`] can create a file system with a geometry and parameters.
     ///
     /// # Errors
-    /// The same errors as those of [`Self::newfs`].
+    /// The same errors as those of [`Self::make_file_system`].
     pub fn check_parameters(
         geometry: DiskLabel,
         parameters: NewfsParameters,
@@ -32,7 +32,7 @@ impl FastFileSystem {
     /// Returns the host memory of a newly created file system, in bytes.
     ///
     /// # Errors
-    /// The same errors as those of [`Self::newfs`].
+    /// The same errors as those of [`Self::make_file_system`].
     pub fn memory_bytes(
         geometry: DiskLabel,
         parameters: NewfsParameters,

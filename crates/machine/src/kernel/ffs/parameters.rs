@@ -151,13 +151,13 @@ impl NewfsParameters {
 /// Parameters that `tunefs` can change on an existing file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemTuning {
-    /// Rotational delay between blocks in ms, as in [`Parameters::rotdelay_ms`].
+    /// Rotational delay between blocks in ms, as in [`NewfsParameters::rotdelay_ms`].
     pub rotdelay_ms: u32,
-    /// Consecutive blocks without a gap, as in [`Parameters::maxcontig_blocks`].
+    /// Consecutive blocks without a gap, as in [`NewfsParameters::maxcontig_blocks`].
     pub maxcontig_blocks: u32,
-    /// Blocks per section of a file, as in [`Parameters::maxbpg_blocks`].
+    /// Blocks per section of a file, as in [`NewfsParameters::maxbpg_blocks`].
     pub maxbpg_blocks: u32,
-    /// Reserve of the super-user in percent, as in [`Parameters::minfree_percent`].
+    /// Reserve of the super-user in percent, as in [`NewfsParameters::minfree_percent`].
     pub minfree_percent: u32,
 }
 

@@ -8,7 +8,7 @@ use super::superblock::{FragmentAddress, GroupIndex};
 
 impl FastFileSystem {
     /// Returns the preferred address for block `lbn` of a file. `index` is the block's index in the
-    /// pointer array. For an indirect block itself the array is [`PointerArray::Fresh`]. The first
+    /// pointer array. For an indirect block itself the array is [`PointerArray::NewIndirectBlock`]. The first
     /// data block (or second-level indirect block) below a new indirect block reuses that block's
     /// preference without a call.
     ///

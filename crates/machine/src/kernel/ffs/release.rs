@@ -21,7 +21,7 @@ pub enum ReleaseStep {
         kept_pointers: u32,
     },
     /// Release of fragments: the map of their cylinder group is read, the kernel frees them with
-    /// [`FileSystem::free_fragments`], and the map stays dirty.
+    /// [`FastFileSystem::free_fragments`], and the map stays dirty.
     FreeFragments {
         /// First fragment to free.
         address: FragmentAddress,
@@ -39,11 +39,11 @@ struct LastKeptBlocks {
 
 impl FastFileSystem {
     /// Truncates a file to `new_size_bytes` and appends the remaining steps to `steps`, in order.
-    /// Size and pointers change immediately. The blocks of [`ReleaseStep::Free`] belong to no file
+    /// Size and pointers change immediately. The blocks of [`ReleaseStep::FreeFragments`] belong to no file
     /// until the kernel frees them, as on the real machine; a check in between reports them.
     ///
     /// A file that is already shorter keeps its size, and the inode is written. (To make a file
-    /// longer: [`FileSystem::tail_growth`], then [`FileSystem::set_size`].)
+    /// longer: [`FastFileSystem::tail_growth`], then [`FastFileSystem::set_size_bytes`].)
     ///
     /// When the cut is inside a block, the rest of the block keeps its bytes. The 1983 source left
     /// them; a kernel that lets the file grow again must clear them.

@@ -112,7 +112,7 @@ impl Process {
 }
 
 impl Computer {
-    /// Sleeps as [`Computer::park`] does, until the process is woken or an optional deadline
+    /// Sleeps as [`Computer::wait_for_wake_up`] does, until the process is woken or an optional deadline
     /// passes. At the deadline the process resumes only if `give_up` reports that nobody has woken
     /// it.
     pub(crate) async fn park_until(

@@ -35,8 +35,8 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] if the process has a ring, [`Errno::Invalid`] for a ring without slots,
-    /// [`Errno::BadFile`] for a file that is not open.
+    /// [`Errno::DeviceBusy`] if the process has a ring, [`Errno::InvalidArgument`] for a ring without slots,
+    /// [`Errno::BadFileDescriptor`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         self.enter_kernel().await;
         let made = self.make_ring(size, files);
@@ -88,7 +88,7 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if the process has no ring.
+    /// [`Errno::InvalidArgument`] if the process has no ring.
     pub async fn submit_requests(&mut self, requests: &[RingRequest]) -> Result<()> {
         self.enter_kernel().await;
         let submitted = match &self.ring {
@@ -110,7 +110,7 @@ impl UnixSession {
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] if the process has no ring.
+    /// [`Errno::InvalidArgument`] if the process has no ring.
     pub async fn reap_completions(
         &mut self,
         at_least: usize,

@@ -97,7 +97,7 @@ impl Tracefs {
     }
 }
 
-/// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
+/// Returns the owner in the name of a tracefs instance, in the form of [`this_process_identity`]; `None` for
 /// instances of other programs.
 fn parse_owner(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(INSTANCE_NAME_PREFIX)?.split('-');

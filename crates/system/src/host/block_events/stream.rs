@@ -36,7 +36,7 @@ const RECORDED_EVENT_NAMES: [(&str, RequestStep); 3] = [
 /// event.
 const REORDER_DELAY: Duration = Duration::from_millis(50);
 
-/// Interval between calls of [`BlockRequestStream::poll`]. The buffers have room for ten times as much at
+/// Interval between calls of [`BlockRequestStream::poll_events`]. The buffers have room for ten times as much at
 /// a million requests a second.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -162,7 +162,7 @@ impl BlockRequestStream {
     ///
     /// # Errors
     ///
-    /// As [`Self::poll`].
+    /// As [`Self::poll_events`].
     pub fn end_recording(
         &mut self,
         events: &mut Vec<DeviceEvent>,

@@ -46,7 +46,7 @@ impl StopDetector {
         Nanoseconds(Self::CHECK_PERIOD.as_nanos() as u64)
     }
 
-    /// Records that the thread runs now. A delay beyond [`Self::PERIOD`] counts as missed time.
+    /// Records that the thread runs now. A delay beyond [`Self::CHECK_PERIOD`] counts as missed time.
     pub fn record_run(&mut self) {
         let now = monotonic_now();
         let late = now.since(self.last_run_time).since(Self::check_period());

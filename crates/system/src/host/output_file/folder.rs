@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Creates a directory and its missing parents.
 ///
-/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root creates no
+/// Symbolic links are followed by the rule of [`super::OutputFile::open_output`]. Root creates no
 /// directory behind another user's link, because the directory would not belong to that user.
 ///
 /// # Errors

@@ -145,7 +145,7 @@ impl LockedQueue {
     ///
     /// # Errors
     ///
-    /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has nothing to restore.
+    /// As [`Self::restore_and_keep_lock`]; the note stays then. A disk that is gone has nothing to restore.
     pub fn restore_and_unlock(mut self) -> Result<(), QueueError> {
         self.is_restored = true;
         self.restore_values()

@@ -84,7 +84,7 @@ impl UringEngine {
         self.engine_note.clone()
     }
 
-    /// Queues a request that [`Self::flush`] will submit.
+    /// Queues a request that [`Self::flush_submissions`] will submit.
     #[inline]
     pub(super) fn push_request(
         &mut self,
